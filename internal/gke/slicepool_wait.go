@@ -1,0 +1,163 @@
+package gke
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/googleapis/gax-go/v2"
+)
+
+// noCapacity tells whether a slice failed for want of machines, which may come
+// free again.
+func noCapacity(err error) bool { return errors.Is(err, Stockout) || errors.Is(err, Reservation) }
+
+// converge brings one slice to RUNNING, and deals with a zone that has no
+// capacity as the pool's policy says.
+func (a *slicePoolApply) converge(ctx context.Context, i int, np *containerpb.NodePool) error {
+	err := a.bring(ctx, i, np)
+	if a.p.OnStockout != StockoutWait && a.p.OnStockout != "" {
+		return err
+	}
+	// GKE itself looks for capacity for 35 minutes; a reservation that is too
+	// small is refused at once.
+	pace := gax.Backoff{Initial: 6 * a.c.cfg.PollInterval, Max: 60 * a.c.cfg.PollInterval, Multiplier: 2}
+	for noCapacity(err) {
+		last := err
+		a.c.log(ctx, "no capacity, asking again", map[string]any{"object": a.p.Cluster.NodePool(a.p.NodePoolName(i)), "zone": a.p.Zone})
+		if gax.Sleep(ctx, pace.Pause()) != nil {
+			return last
+		}
+		if np, err = a.settle(ctx, a.p.NodePoolName(i)); err == nil {
+			err = a.bring(ctx, i, np)
+		}
+		if err != nil && ctx.Err() != nil { // say why, not only that the time was up
+			return amend(err, func(e *Error) { e.Message = "the try before ended so: " + last.Error() })
+		}
+	}
+	return err
+}
+
+// resume waits for the operation that an interrupted apply left on a node
+// pool. One that GKE has forgotten is over.
+func (a *slicePoolApply) resume(ctx context.Context, name string) error {
+	op := a.run.Operations[name]
+	if op == "" {
+		return nil
+	}
+	t := poolTarget("creating", a.p.Cluster, name, []string{a.p.Zone})
+	err := a.c.await(ctx, a.p.Cluster.Parent(), t, &containerpb.Operation{Name: op})
+	a.c.nodePools.Forget(a.p.Cluster.String())
+	if errors.Is(err, NotFound) {
+		return nil
+	}
+	return err
+}
+
+// settle waits until a node pool is neither being made nor being removed; nil
+// when it is gone.
+func (a *slicePoolApply) settle(ctx context.Context, name string) (*containerpb.NodePool, error) {
+	return a.until(ctx, name, func(np *containerpb.NodePool, _ time.Duration) bool {
+		if np == nil {
+			return true
+		}
+		s := sliceOf(np).Status
+		return s != SliceProvisioning && s != SliceStopping
+	})
+}
+
+// appears is how many poll intervals GKE's lists may be behind what it has
+// said: a minute.
+const appears = 60
+
+// appear is settle for a node pool that is there, as GKE has said. nil when no
+// list shows it in time.
+func (a *slicePoolApply) appear(ctx context.Context, name string) (*containerpb.NodePool, error) {
+	np, err := a.until(ctx, name, func(np *containerpb.NodePool, waited time.Duration) bool {
+		return np != nil || waited >= appears*a.c.cfg.PollInterval
+	})
+	if err != nil || np == nil {
+		return nil, err
+	}
+	return a.settle(ctx, name)
+}
+
+// until looks at a node pool, nil where a list does not show it, until enough
+// says so: ever more seldom, and all slices that wait look at the same lists.
+func (a *slicePoolApply) until(ctx context.Context, name string, enough func(np *containerpb.NodePool, waited time.Duration) bool) (*containerpb.NodePool, error) {
+	began := time.Now()
+	for {
+		waited := time.Since(began)
+		np, err := a.look(ctx, name, a.c.slow(waited))
+		if err != nil || enough(np, waited) {
+			return np, err
+		}
+		if gax.Sleep(ctx, a.c.slow(waited)) != nil {
+			t := poolTarget("waiting for", a.p.Cluster, name, []string{a.p.Zone})
+			return nil, &Error{Verb: t.verb, Object: t.object, Zone: t.zone, Cause: causeOfContext(ctx), Err: ctx.Err()}
+		}
+	}
+}
+
+// look finds a node pool in a list not older than age; nil when it is not there.
+func (a *slicePoolApply) look(ctx context.Context, name string, age time.Duration) (*containerpb.NodePool, error) {
+	all, err := a.c.listNodePools(ctx, a.p.Cluster, age)
+	if err != nil && !errors.Is(err, NotFound) {
+		return nil, err
+	}
+	for _, np := range all {
+		if np.GetName() == name {
+			return np, nil
+		}
+	}
+	return nil, nil
+}
+
+// cleanupTime is how long removing what did not come up may take when the time
+// of the apply is up already.
+const cleanupTime = 15 * time.Minute
+
+// cleanUp removes the slices that did not come up, if that is the policy. One
+// that runs stays whatever was not done to it: its job is none of a stockout's.
+// An interrupt leaves all as they are: Terraform expects an answer soon.
+func (a *slicePoolApply) cleanUp(ctx context.Context, before map[int]*containerpb.NodePool) {
+	if a.p.OnStockout != StockoutCleanup || ctx.Err() != nil && causeOfContext(ctx) == Interrupted {
+		return
+	}
+	var remove []int
+	for i, why := range a.failures {
+		// A refused request made nothing, and what is not ours stays.
+		if (a.sent[i] || neverUp(before[i])) && (noCapacity(why) || errors.Is(why, TimedOut)) {
+			remove = append(remove, i)
+		}
+	}
+	if len(remove) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	var tasks sync.WaitGroup
+	for _, i := range remove {
+		tasks.Go(func() {
+			name := a.p.NodePoolName(i)
+			// It may have come up since. When no list says, it is the next apply's.
+			np, err := a.look(ctx, name, listNow)
+			if err != nil || np != nil && !neverUp(np) {
+				return
+			}
+			if a.c.DeleteNodePool(ctx, a.p.Cluster, name) == nil {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				delete(a.sent, i)
+			}
+		})
+	}
+	tasks.Wait()
+}
+
+// neverUp tells whether a node pool is one whose creation goes on or has failed.
+func neverUp(np *containerpb.NodePool) bool {
+	return np.GetStatus() == containerpb.NodePool_PROVISIONING || np.GetStatus() == containerpb.NodePool_ERROR
+}
