@@ -1,0 +1,416 @@
+package controllers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/oauth2"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueueapi "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/controllers"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/binaries"
+	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/controlplane"
+)
+
+// startCluster runs a real control plane with one CPU node.
+func startCluster(t *testing.T) *kube.Client {
+	t.Helper()
+	ctx := t.Context()
+	programs, err := binaries.ControlPlane(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := hclog.New(&hclog.LoggerOptions{Output: t.Output(), Level: hclog.Info})
+	cp, err := controlplane.Start(ctx, controlplane.Config{
+		Name: "controllers", Dir: filepath.Join(t.TempDir(), "cp"), Binaries: programs, Token: "controllers-test", Logger: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cp.Stop(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "system-0"}}
+	node.Status.Capacity = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+	node.Status.Allocatable = node.Status.Capacity
+	if err := cp.Nodes(ctx, "system", []*corev1.Node{node}); err != nil {
+		t.Fatal(err)
+	}
+	cl, err := kube.Connect(kube.Access{
+		Name: "controllers", Server: "https://" + cp.Endpoint(), CA: cp.CA(),
+		Tokens: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: "controllers-test"}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cl
+}
+
+// Installing on a real cluster: both controllers answer, a second install
+// writes nothing, removal is refused while a job exists and leaves nothing.
+func TestInstallOnARealCluster(t *testing.T) {
+	cl := startCluster(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	progress := timed(t)
+
+	status, err := controllers.Observe(ctx, cl, controllers.Config{})
+	if err != nil || status.State != controllers.Absent {
+		t.Fatalf("an empty cluster is %q (%v), want ABSENT", status.State, err)
+	}
+	began := time.Now()
+	status, err = controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{Progress: progress})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("installed in %.1fs", time.Since(began).Seconds())
+	want := controllers.Status{
+		State:  controllers.Ready,
+		JobSet: controllers.Release{Version: controllers.JobSetVersion, Replicas: 1, Ready: 1},
+		Kueue:  controllers.Release{Version: controllers.KueueVersion, Replicas: 1, Ready: 1},
+	}
+	config := status.Config
+	status.Config = nil
+	if diff := cmp.Diff(want, status); diff != "" {
+		t.Errorf("status after the install (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(new(controllers.Config{}.WithDefaults()), config); diff != "" {
+		t.Errorf("recorded configuration (-want +got):\n%s", diff)
+	}
+
+	t.Run("a second install changes no object", func(t *testing.T) {
+		before := versions(t, cl)
+		if _, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, versions(t, cl)); diff != "" {
+			t.Errorf("generations and CA bundles (-before +after):\n%s", diff)
+		}
+	})
+
+	t.Run("another configuration rolls the pods out", func(t *testing.T) {
+		c := controllers.Config{Kueue: controllers.KueueConfig{FairSharing: true, Replicas: 2}}
+		if status, err := controllers.Observe(ctx, cl, c); err != nil || status.State != controllers.Incomplete {
+			t.Fatalf("before the change the cluster is %q (%v), want INCOMPLETE", status.State, err)
+		}
+		status, err := controllers.Install(ctx, cl, c, controllers.Options{Progress: progress})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status.State != controllers.Ready || status.Kueue.Ready != 2 {
+			t.Errorf("after the change: %+v", status)
+		}
+	})
+
+	t.Run("a deleted webhook is noticed and repaired", func(t *testing.T) {
+		c := controllers.Config{}
+		if _, err := controllers.Install(ctx, cl, c, controllers.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		hook := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration"}}
+		hook.Name = "kueue-validating-webhook-configuration"
+		if err := cl.Remove(ctx, hook, true); err != nil {
+			t.Fatal(err)
+		}
+		status, err := controllers.Observe(ctx, cl, c)
+		if err != nil || status.State != controllers.Incomplete {
+			t.Fatalf("without a webhook the cluster is %q (%v), want INCOMPLETE", status.State, err)
+		}
+		if status, err = controllers.Install(ctx, cl, c, controllers.Options{}); err != nil || status.State != controllers.Ready {
+			t.Fatalf("after the repair the cluster is %q (%v), want READY", status.State, err)
+		}
+	})
+
+	t.Run("another tool's field is a conflict that names it", func(t *testing.T) {
+		scale(t, cl, 3, "kubectl")
+		_, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{})
+		if err == nil || !strings.Contains(err.Error(), `"kubectl"`) || !strings.Contains(err.Error(), ".spec.replicas") {
+			t.Fatalf("got %v, want a conflict on .spec.replicas with kubectl", err)
+		}
+		if _, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{Adopt: true}); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	t.Run("removal is refused while a job exists", func(t *testing.T) {
+		js := jobSet("kept")
+		if err := cl.Create(ctx, js); err != nil {
+			t.Fatal(err)
+		}
+		err := controllers.Uninstall(ctx, cl, controllers.Config{}, controllers.UninstallOptions{})
+		var busy *controllers.BusyError
+		if !errors.As(err, &busy) {
+			t.Fatalf("got %v, want a BusyError", err)
+		}
+		if diff := cmp.Diff([]string{"JobSet default/kept"}, busy.Objects); diff != "" {
+			t.Error(diff)
+		}
+	})
+
+	t.Run("removal by force takes everything, queues with finalizers too", func(t *testing.T) {
+		for _, obj := range queueObjects() {
+			if err := cl.Create(ctx, obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		if err := controllers.Uninstall(ctx, cl, controllers.Config{}, controllers.UninstallOptions{Force: true, Progress: progress}); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("removed in %.1fs", time.Since(began).Seconds())
+		status, err := controllers.Observe(ctx, cl, controllers.Config{})
+		if err != nil || status.State != controllers.Absent {
+			t.Errorf("after the removal the cluster is %q (%v), want ABSENT", status.State, err)
+		}
+		var crds unstructured.UnstructuredList
+		crds.SetAPIVersion("apiextensions.k8s.io/v1")
+		crds.SetKind("CustomResourceDefinitionList")
+		if err := cl.List(ctx, &crds); err != nil || len(crds.Items) != 0 {
+			t.Errorf("%d definitions are left (%v)", len(crds.Items), err)
+		}
+		if err := controllers.Uninstall(ctx, cl, controllers.Config{}, controllers.UninstallOptions{}); err != nil {
+			t.Errorf("removing once more: %v", err)
+		}
+	})
+
+	t.Run("removal works while Kueue is down", func(t *testing.T) {
+		if _, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, obj := range queueObjects() {
+			if err := cl.Create(ctx, obj); err != nil {
+				t.Fatal(err)
+			}
+		}
+		scale(t, cl, 0, "kubectl")
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-controller-manager"}}
+		if err := cl.Until(ctx, d, func(bool) (bool, error) { return d.Status.Replicas == 0, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := controllers.Uninstall(ctx, cl, controllers.Config{}, controllers.UninstallOptions{Progress: progress}); err != nil {
+			t.Fatal(err)
+		}
+		if status, err := controllers.Observe(ctx, cl, controllers.Config{}); err != nil || status.State != controllers.Absent {
+			t.Errorf("after the removal the cluster is %q (%v), want ABSENT", status.State, err)
+		}
+	})
+
+	t.Run("what kubectl installed is adopted, its webhooks for pods go, its queues stay", func(t *testing.T) {
+		kubectlApply(ctx, t, cl)
+		if got := podHooks(ctx, t, cl); len(got) == 0 {
+			t.Fatal("the official manifests have no webhook for pods: there is nothing to see go")
+		}
+		_, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{})
+		var foreign *controllers.ForeignError
+		if !errors.As(err, &foreign) || !slices.Equal(foreign.Managers, []string{"kubectl"}) {
+			t.Fatalf("got %v, want a ForeignError that names kubectl", err)
+		}
+		if got := podHooks(ctx, t, cl); len(got) == 0 {
+			t.Error("the refused install has written something")
+		}
+		status, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{Adopt: true, Progress: progress})
+		if err != nil || status.State != controllers.Ready {
+			t.Fatalf("adopting: %+v, %v", status, err)
+		}
+		if got := podHooks(ctx, t, cl); len(got) > 0 {
+			t.Errorf("webhooks for pods are left: %v", got)
+		}
+		if found, err := cl.Fetch(ctx, &kueueapi.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}}); err != nil || !found {
+			t.Errorf("the flavor from before: found %t, %v", found, err)
+		}
+		// Once adopted it is like any other: no second adoption is needed.
+		if _, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{}); err != nil {
+			t.Error(err)
+		}
+	})
+
+	t.Run("while Kueue is down nobody else waits for it", func(t *testing.T) {
+		scale(t, cl, 0, "kubectl")
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-controller-manager"}}
+		if err := cl.Until(ctx, d, func(bool) (bool, error) { return d.Status.Replicas == 0, nil }); err != nil {
+			t.Fatal(err)
+		}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+		pod.Spec.Containers = []corev1.Container{{Name: "web", Image: "web"}}
+		if err := cl.Create(ctx, pod); err != nil {
+			t.Errorf("a pod of somebody else: %v", err)
+		}
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+		deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+		deployment.Spec.Template.Labels = map[string]string{"app": "web"}
+		deployment.Spec.Template.Spec = *pod.Spec.DeepCopy()
+		deployment.Spec.Template.Spec.NodeName = ""
+		if err := cl.Create(ctx, deployment); err != nil {
+			t.Errorf("a Deployment of somebody else: %v", err)
+		}
+		err := cl.Apply(ctx, &kueueapi.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, kube.ApplyOptions{})
+		if !kube.WebhookNotServing(err) || !strings.Contains(err.Error(), "Service kueue-webhook-service in namespace kueue-system is down") {
+			t.Errorf("a flavor: %v, want an error that says what is down", err)
+		}
+		status, err := controllers.Observe(ctx, cl, controllers.Config{})
+		if err != nil || status.State != controllers.Incomplete || !slices.ContainsFunc(status.Missing, func(m string) bool { return strings.Contains(m, "has 0 replicas, want 1") }) {
+			t.Errorf("observed: %+v, %v", status, err)
+		}
+	})
+}
+
+// kubectlApply writes the official manifests as `kubectl apply --server-side`
+// does, everything in them included, and waits until Kueue answers.
+func kubectlApply(ctx context.Context, t *testing.T, cl *kube.Client) {
+	t.Helper()
+	var first, then []*unstructured.Unstructured
+	for _, file := range []string{"jobset-" + controllers.JobSetVersion, "kueue-" + controllers.KueueVersion} {
+		text, err := os.ReadFile(filepath.Join("manifests", file+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+		for {
+			obj := &unstructured.Unstructured{}
+			if err := docs.Decode(obj); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if obj.GetKind() == "Namespace" {
+				first = append(first, obj)
+			} else {
+				then = append(then, obj)
+			}
+		}
+	}
+	for _, obj := range slices.Concat(first, then) {
+		err := cl.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("kubectl"), client.ForceOwnership)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ctx.Err() == nil {
+		flavor := &kueueapi.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}}
+		if err := cl.Create(ctx, flavor); err == nil || !kube.Transient(err) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Fatal("Kueue as kubectl installed it does not answer")
+}
+
+// podHooks lists the webhooks that see pods of every namespace.
+func podHooks(ctx context.Context, t *testing.T, cl *kube.Client) (names []string) {
+	t.Helper()
+	hook := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kueue-mutating-webhook-configuration"}}
+	if found, err := cl.Fetch(ctx, hook); err != nil || !found {
+		t.Fatalf("webhooks found: %t, %v", found, err)
+	}
+	for _, h := range hook.Webhooks {
+		for _, r := range h.Rules {
+			if slices.Contains(r.Resources, "pods") || slices.Contains(r.Resources, "deployments") {
+				names = append(names, h.Name)
+			}
+		}
+	}
+	return names
+}
+
+func timed(t *testing.T) func(string, ...any) {
+	began := time.Now()
+	return func(format string, args ...any) {
+		t.Logf("%6.2fs %s", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+}
+
+// versions reads what an unnecessary write would change: the generation, and
+// the CA bundles that the controllers put in.
+func versions(t *testing.T, cl *kube.Client) map[string]string {
+	t.Helper()
+	objs, err := controllers.Objects(controllers.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, obj := range objs {
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(obj.GroupVersionKind())
+		live.SetNamespace(obj.GetNamespace())
+		live.SetName(obj.GetName())
+		if found, err := cl.Fetch(t.Context(), live); err != nil || !found {
+			t.Fatalf("%s %s: found %t, %v", obj.GetKind(), obj.GetName(), found, err)
+		}
+		version := fmt.Sprint(live.GetGeneration())
+		if obj.GetKind() != "Namespace" && obj.GetKind() != "Deployment" && obj.GetKind() != "CustomResourceDefinition" && obj.GetKind() != "APIService" {
+			version += " " + live.GetResourceVersion()
+		}
+		got[obj.GetKind()+" "+obj.GetName()] = version
+	}
+	return got
+}
+
+// scale sets the number of Kueue's pods as another tool would.
+func scale(t *testing.T, cl *kube.Client, replicas int64, tool string) {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "kueue-controller-manager", "namespace": "kueue-system"},
+		"spec":     map[string]any{"replicas": replicas},
+	}}
+	err := cl.WithWatch.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(tool), client.ForceOwnership)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func jobSet(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+		"metadata": map[string]any{"name": name, "namespace": "default"},
+		"spec": map[string]any{"suspend": true, "replicatedJobs": []any{map[string]any{
+			"name": "main", "replicas": int64(1),
+			"template": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"containers": []any{map[string]any{"name": "main", "image": "main"}},
+			}}}},
+		}}},
+	}}
+}
+
+// queueObjects hold each other: Kueue keeps a flavor while a queue uses it.
+func queueObjects() []client.Object {
+	flavor := &kueueapi.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "v5e"}}
+	queue := &kueueapi.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: "research"}}
+	queue.Spec.NamespaceSelector = &metav1.LabelSelector{}
+	queue.Spec.ResourceGroups = []kueueapi.ResourceGroup{{
+		CoveredResources: []corev1.ResourceName{"google.com/tpu"},
+		Flavors: []kueueapi.FlavorQuotas{{Name: "v5e", Resources: []kueueapi.ResourceQuota{
+			{Name: "google.com/tpu", NominalQuota: resource.MustParse("16")},
+		}}},
+	}}
+	local := &kueueapi.LocalQueue{ObjectMeta: metav1.ObjectMeta{Name: "research", Namespace: "default"}}
+	local.Spec.ClusterQueue = "research"
+	return []client.Object{flavor, queue, local}
+}

@@ -1,0 +1,373 @@
+package training_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/oauth2"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/controllers"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
+	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/binaries"
+	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/controlplane"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+)
+
+// cluster is a real control plane with both controllers, two slices of
+// v5litepod-16, and the queue "research" with a quota of both.
+func cluster(t *testing.T) *kube.Client {
+	t.Helper()
+	ctx := t.Context()
+	programs, err := binaries.ControlPlane(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp, err := controlplane.Start(ctx, controlplane.Config{
+		Name: "training", Dir: filepath.Join(t.TempDir(), "cp"), Binaries: programs, Token: "training-test",
+		Logger: hclog.New(&hclog.LoggerOptions{Output: t.Output(), Level: hclog.Warn}), JobDuration: 2 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cp.Stop(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := cp.Nodes(ctx, "system", []*corev1.Node{node("system-0", nil, nil)}); err != nil {
+		t.Fatal(err)
+	}
+	slice := v5e16(t)
+	for i := range 2 {
+		pool := fmt.Sprintf("v5e-%d", i)
+		var hosts []*corev1.Node
+		for h := range slice.Hosts {
+			labels := slice.NodeLabels()
+			labels[accelerator.LabelNodePool] = pool
+			hosts = append(hosts, node(fmt.Sprintf("%s-%d", pool, h), labels, &slice))
+		}
+		if err := cp.Nodes(ctx, pool, hosts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cl, err := kube.Connect(kube.Access{
+		Name: "training", Server: "https://" + cp.Endpoint(), CA: cp.CA(),
+		Tokens: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: "training-test"}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	objects := queue.Namespace{Name: "research"}.Objects()
+	objects = append(objects, queue.Flavor{Name: "v5e-4x4", Slice: slice}.Object())
+	q := queue.Queue{Name: "research", Namespaces: []string{"research"}, Quotas: []queue.Quota{{Flavor: "v5e-4x4", Slice: slice, Slices: 2}}}
+	objects = append(objects, q.ClusterQueue(), q.LocalQueue("research"))
+	for _, o := range objects {
+		if err := cl.Apply(ctx, o, kube.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cl
+}
+
+func node(name string, labels map[string]string, slice *accelerator.Slice) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	n.Status.Capacity = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("112"), corev1.ResourceMemory: resource.MustParse("192Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+	if slice != nil {
+		n.Status.Capacity[accelerator.ResourceName] = *resource.NewQuantity(int64(slice.ChipsPerHost), resource.DecimalSI)
+		n.Spec.Taints = []corev1.Taint{{Key: accelerator.TaintKey, Value: accelerator.TaintValue, Effect: corev1.TaintEffectNoSchedule}}
+	}
+	n.Status.Allocatable = n.Status.Capacity
+	return n
+}
+
+func v5e16(t *testing.T) accelerator.Slice {
+	t.Helper()
+	s, err := accelerator.Resolve("v5litepod-16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func job(t *testing.T, name string) training.Spec {
+	return training.Spec{
+		Namespace: "research", Name: name, Queue: "research", Slice: v5e16(t), Slices: 2,
+		Image: "train:1", Command: []string{"python", "train.py"}, Restart: training.DefaultRestart(),
+	}
+}
+
+// The life of jobs on the real controllers.
+func TestJobsOnTheRealControllers(t *testing.T) {
+	cl := cluster(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	submit := func(t *testing.T, s training.Spec) types.NamespacedName {
+		t.Helper()
+		if err := s.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := training.Submit(ctx, cl, s); err != nil {
+			t.Fatal(err)
+		}
+		return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	}
+	wait := func(t *testing.T, key types.NamespacedName, level training.Level) (training.Run, []training.State) {
+		t.Helper()
+		limit, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		var seen []training.State
+		r, err := training.Wait(limit, cl, key, level, func(r training.Run) {
+			if len(seen) == 0 || seen[len(seen)-1] != r.State {
+				seen = append(seen, r.State)
+				t.Logf("%s is %s %s %s (%d/%d hosts ready, %d done)", key.Name, r.State, r.Reason, r.Message, r.HostsReady, r.HostsWanted, r.HostsDone)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, seen
+	}
+	remove := func(t *testing.T, key types.NamespacedName) {
+		t.Helper()
+		limit, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		if err := training.Delete(limit, cl, key.Namespace, key.Name, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	t.Run("runs to its end, one slice per node pool", func(t *testing.T) {
+		s := job(t, "train")
+		s.Priority = "medium"
+		s.PodAnnotations = map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": "4s", "pod-complete.stage.kwok.x-k8s.io/jitter-delay": "4s"}
+		key := submit(t, s)
+		r, _ := wait(t, key, training.LevelRunning)
+		pools := map[string]bool{}
+		for _, sl := range r.SliceRuns {
+			pools[sl.NodePool] = true
+		}
+		if diff := cmp.Diff(map[string]bool{"v5e-0": true, "v5e-1": true}, pools); diff != "" {
+			t.Errorf("node pools (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(occupied(t, r), use(ctx, t, cl)); diff != "" {
+			t.Errorf("occupancy (-want +got):\n%s", diff)
+		}
+		if r.State != training.Running || r.HostsReady != 8 || r.HostsWanted != 8 {
+			t.Errorf("got %s with %d of %d hosts ready, want Running with 8 of 8", r.State, r.HostsReady, r.HostsWanted)
+		}
+		r, _ = wait(t, key, training.LevelCompleted)
+		if r.State != training.Succeeded || r.HostsDone != 8 || r.Flavor != "v5e-4x4" || r.Restarts != 0 || r.Accelerator != "v5litepod-16" || r.Finished.IsZero() {
+			t.Errorf("got %+v", r)
+		}
+		runs, err := training.List(ctx, cl, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(runs) != 1 || runs[0].State != training.Succeeded || runs[0].Flavor != "v5e-4x4" {
+			t.Errorf("List: %+v", runs)
+		}
+		for pool, u := range use(ctx, t, cl) {
+			if u.Busy() || u.HostsReady != 4 {
+				t.Errorf("after the job's end node pool %s is %+v", pool, u)
+			}
+		}
+		remove(t, key)
+		if _, err := training.Get(ctx, cl, key.Namespace, key.Name); !errors.As(err, new(*training.NotFoundError)) {
+			t.Errorf("after Delete: %v", err)
+		}
+	})
+
+	t.Run("a second submission of the same job is recognised", func(t *testing.T) {
+		s := job(t, "twice")
+		key := submit(t, s)
+		_, err := training.Submit(ctx, cl, s)
+		var exists *training.ExistsError
+		if !errors.As(err, &exists) || !exists.Same {
+			t.Errorf("got %v, want an ExistsError of the same spec", err)
+		}
+		s.Image = "train:2"
+		if _, err = training.Submit(ctx, cl, s); !errors.As(err, &exists) || exists.Same {
+			t.Errorf("got %v, want an ExistsError of another spec", err)
+		}
+		remove(t, key)
+	})
+
+	t.Run("a queue that is not there is named, and those that are", func(t *testing.T) {
+		s := job(t, "lost")
+		s.Queue = "reserch"
+		_, err := training.Submit(ctx, cl, s)
+		want := &training.QueueNotFoundError{Cluster: "training", Namespace: "research", Queue: "reserch", Others: []string{"research"}}
+		var got *training.QueueNotFoundError
+		if !errors.As(err, &got) {
+			t.Fatalf("got %v", err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+
+	t.Run("waits whole when not all its slices are free, and changes in place", func(t *testing.T) {
+		one := job(t, "one")
+		one.Slices, one.Priority = 1, "medium"
+		one.PodAnnotations = map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": "1h", "pod-complete.stage.kwok.x-k8s.io/jitter-delay": "1h"}
+		first := submit(t, one)
+		wait(t, first, training.LevelRunning)
+		two := job(t, "two")
+		two.Priority = "low"
+		second := submit(t, two)
+		if err := until(ctx, func() bool {
+			r, err := training.Get(ctx, cl, second.Namespace, second.Name)
+			return err == nil && r.State == training.Pending && r.Reason == kueue.WorkloadQuotaReservedReasonWaitingForQuota && r.HostsReady == 0
+		}); err != nil {
+			r, err := training.Get(ctx, cl, second.Namespace, second.Name)
+			t.Fatalf("want Pending (WaitingForQuota), got %+v %v", r, err)
+		}
+		changed := two
+		changed.Priority, changed.Labels, changed.TTL = "high", map[string]string{"team": "a"}, ptr.To(time.Hour)
+		if err := training.Change(ctx, cl, two, changed); err != nil {
+			t.Fatal(err)
+		}
+		r, err := training.Get(ctx, cl, second.Namespace, second.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Priority != "high" || r.Labels["team"] != "a" || r.TTL == nil || *r.TTL != time.Hour {
+			t.Errorf("after Change: %+v", r)
+		}
+		// Through the workload, not through spec.suspend.
+		suspend(ctx, t, cl, first, false)
+		if r, _ := wait(t, second, training.LevelCompleted); r.State != training.Succeeded {
+			t.Errorf("the waiting job ended %s: %s", r.State, r.Message)
+		}
+		if r, err := training.Get(ctx, cl, first.Namespace, first.Name); err != nil || r.State != training.Suspended {
+			t.Errorf("the suspended job is %s (%v)", r.State, err)
+		}
+		suspend(ctx, t, cl, first, true)
+		wait(t, first, training.LevelRunning)
+		remove(t, first)
+		remove(t, second)
+	})
+
+	t.Run("a fatal exit code fails it at once", func(t *testing.T) {
+		s := job(t, "typo")
+		s.PodAnnotations = map[string]string{"pod-fail.stage.kwok.x-k8s.io/exit-code": "127"}
+		key := submit(t, s)
+		r, _ := wait(t, key, training.LevelCompleted)
+		if r.State != training.Failed || r.Reason != training.ReasonFatalExitCode || r.Restarts != 0 {
+			t.Errorf("got %s (%s) after %d restarts: %s", r.State, r.Reason, r.Restarts, r.Message)
+		}
+		remove(t, key)
+	})
+
+	t.Run("crashes are counted, an eviction is not", func(t *testing.T) {
+		s := job(t, "evicted")
+		s.Restart.MaxRestarts = 1
+		s.PodAnnotations = map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": "1h", "pod-complete.stage.kwok.x-k8s.io/jitter-delay": "1h"}
+		key := submit(t, s)
+		wait(t, key, training.LevelRunning)
+		evict(ctx, t, cl, key)
+		if err := until(ctx, func() bool {
+			r, err := training.Get(ctx, cl, key.Namespace, key.Name)
+			return err == nil && r.Restarts == 1
+		}); err != nil {
+			r, err := training.Get(ctx, cl, key.Namespace, key.Name)
+			t.Fatalf("no restart after an eviction: %+v %v", r, err)
+		}
+		r, _ := wait(t, key, training.LevelRunning)
+		if r.CountedRestarts != 0 {
+			t.Errorf("the eviction was counted: %+v", r)
+		}
+		remove(t, key)
+	})
+}
+
+func use(ctx context.Context, t *testing.T, cl *kube.Client) map[string]training.PoolUse {
+	t.Helper()
+	got, err := training.Occupancy(ctx, cl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// occupied is the use of both slices when r alone runs, by its own account of
+// where it was placed.
+func occupied(t *testing.T, r training.Run) map[string]training.PoolUse {
+	s := v5e16(t)
+	want := map[string]training.PoolUse{}
+	for _, sl := range r.SliceRuns {
+		want[sl.NodePool] = training.PoolUse{
+			Hosts: 4, HostsReady: 4, Accelerator: s.AcceleratorLabel, Topology: s.Topology.String(), Slice: s,
+			Jobs: []training.Occupant{{Namespace: r.Namespace, Name: r.Name, Slice: sl.Index, Hosts: 4}},
+		}
+	}
+	return want
+}
+
+// suspend sets the job's Workload inactive, or active again.
+func suspend(ctx context.Context, t *testing.T, cl *kube.Client, key types.NamespacedName, active bool) {
+	t.Helper()
+	r, err := training.Get(ctx, cl, key.Namespace, key.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all kueue.WorkloadList
+	if err := cl.List(ctx, &all, client.InNamespace(key.Namespace), client.MatchingLabels{queue.LabelJobUID: r.UID}); err != nil || len(all.Items) != 1 {
+		t.Fatalf("%d workloads: %v", len(all.Items), err)
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"active":%t}}`, active)
+	if err := cl.Patch(ctx, &all.Items[0], client.RawPatch(types.MergePatchType, patch)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// evict evicts one pod through the API.
+func evict(ctx context.Context, t *testing.T, cl *kube.Client, key types.NamespacedName) {
+	t.Helper()
+	var pods corev1.PodList
+	if err := cl.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels{"jobset.sigs.k8s.io/jobset-name": key.Name}); err != nil || len(pods.Items) == 0 {
+		t.Fatalf("%d pods: %v", len(pods.Items), err)
+	}
+	pod := &pods.Items[0]
+	if err := cl.SubResource("eviction").Create(ctx, pod, eviction(pod)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func until(ctx context.Context, ok func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func eviction(pod *corev1.Pod) *policyv1.Eviction {
+	return &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+}

@@ -1,0 +1,285 @@
+package training
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
+)
+
+// Read reads the status of a run off its JobSet and Workload. wl is nil when
+// Kueue has made none (yet), or the job is not queued.
+func Read(js *jobset.JobSet, wl *kueue.Workload) Run {
+	r := Run{
+		Namespace:       js.Namespace,
+		Name:            js.Name,
+		UID:             string(js.UID),
+		Owner:           js.Labels[LabelOwner],
+		Experiment:      js.Labels[LabelExperiment],
+		RunID:           cmp.Or(js.Labels[LabelRunID], js.Name),
+		Queue:           js.Labels[queue.LabelQueueName],
+		Priority:        js.Labels[queue.LabelPriorityClass],
+		Created:         js.CreationTimestamp.Time,
+		Restarts:        int(js.Status.Restarts),
+		CountedRestarts: int(js.Status.RestartsCountTowardsMax),
+		Labels:          js.Labels,
+		Annotations:     js.Annotations,
+	}
+	if js.Spec.FailurePolicy != nil {
+		r.MaxRestarts = int(js.Spec.FailurePolicy.MaxRestarts)
+	}
+	if t := js.Spec.TTLSecondsAfterFinished; t != nil {
+		r.TTL = ptr.To(time.Duration(*t) * time.Second)
+	}
+	r.shape(js)
+	if wl != nil {
+		r.workload(wl)
+	}
+	r.Conditions = append(r.Conditions, conditions("JobSet", js.Status.Conditions)...)
+	r.State, r.Reason, r.Message = state(js, wl)
+	r.count(js)
+	return r
+}
+
+// main is the replicated job that trains: ours by name, else the first that
+// asks for chips, else the first.
+func main(js *jobset.JobSet) *jobset.ReplicatedJob {
+	for i := range js.Spec.ReplicatedJobs {
+		if js.Spec.ReplicatedJobs[i].Name == SliceJob {
+			return &js.Spec.ReplicatedJobs[i]
+		}
+	}
+	for i := range js.Spec.ReplicatedJobs {
+		if js.Spec.ReplicatedJobs[i].Template.Spec.Template.Spec.NodeSelector[accelerator.LabelAccelerator] != "" {
+			return &js.Spec.ReplicatedJobs[i]
+		}
+	}
+	if len(js.Spec.ReplicatedJobs) > 0 {
+		return &js.Spec.ReplicatedJobs[0]
+	}
+	return nil
+}
+
+// shape finds slices, hosts and accelerator. JobSets that others made (by
+// kubectl, say) are read too: what they ask for in their node selector is the
+// truth, our annotation only a name.
+func (r *Run) shape(js *jobset.JobSet) {
+	rj := main(js)
+	if rj == nil {
+		return
+	}
+	r.Slices = int(rj.Replicas)
+	r.HostsPerSlice = int(ptr.Deref(rj.Template.Spec.Parallelism, 1))
+	if s, ok := sliceOf(js.Annotations[AnnotationAccelerator], rj); ok {
+		r.Slice, r.Accelerator = s, s.Name
+	}
+}
+
+// sliceOf finds the catalogue's slice for a replicated job: what its node
+// selector says is the truth, name only a hint.
+func sliceOf(name string, rj *jobset.ReplicatedJob) (accelerator.Slice, bool) {
+	selector := rj.Template.Spec.Template.Spec.NodeSelector
+	if name != "" {
+		s, err := accelerator.Resolve(name)
+		if err == nil && s.AcceleratorLabel == selector[accelerator.LabelAccelerator] && s.Topology.String() == selector[accelerator.LabelTopology] {
+			return s, true
+		}
+	}
+	return queue.SliceOf(selector)
+}
+
+func (r *Run) workload(wl *kueue.Workload) {
+	r.Conditions = conditions("Workload", wl.Status.Conditions)
+	if a := wl.Status.Admission; a != nil {
+		r.ClusterQueue = string(a.ClusterQueue)
+		for _, p := range a.PodSetAssignments {
+			if f := p.Flavors[accelerator.ResourceName]; f != "" {
+				r.Flavor = string(f)
+				break
+			}
+		}
+	}
+	if c := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadAdmitted); c != nil && c.Status == metav1.ConditionTrue {
+		r.AdmittedAt = c.LastTransitionTime.Time
+		r.Started = c.LastTransitionTime.Time
+	}
+	if c := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadPodsReady); c != nil && c.Status == metav1.ConditionTrue {
+		r.Started = c.LastTransitionTime.Time
+	}
+}
+
+// count fills in the hosts, in whole slices: a JobSet's status counts Jobs.
+// Get refines them by the Jobs' own counts.
+func (r *Run) count(js *jobset.JobSet) {
+	r.HostsWanted = r.Slices * r.HostsPerSlice
+	rj := main(js)
+	if rj == nil {
+		return
+	}
+	for _, st := range js.Status.ReplicatedJobsStatus {
+		if st.Name == rj.Name {
+			r.HostsReady = int(st.Ready) * r.HostsPerSlice
+			r.HostsDone = int(st.Succeeded) * r.HostsPerSlice
+		}
+	}
+	for _, name := range []jobset.JobSetConditionType{jobset.JobSetCompleted, jobset.JobSetFailed} {
+		if c := meta.FindStatusCondition(js.Status.Conditions, string(name)); c != nil && c.Status == metav1.ConditionTrue {
+			r.Finished = c.LastTransitionTime.Time
+		}
+	}
+	if r.Finished.IsZero() && r.State == Failed { // timed out: the Workload alone knows
+		for _, c := range r.Conditions {
+			if c.Type == kueue.WorkloadEvicted {
+				r.Finished = c.Since
+			}
+		}
+	}
+	switch r.State {
+	case Pending, Suspended:
+		r.HostsReady = 0
+	case Succeeded:
+		r.HostsReady, r.HostsDone = 0, r.HostsWanted
+	case Failed:
+		r.HostsReady = 0
+	}
+}
+
+func conditions(of string, cs []metav1.Condition) []Condition {
+	var out []Condition
+	for _, c := range cs {
+		out = append(out, Condition{
+			Of: of, Type: c.Type, Status: c.Status == metav1.ConditionTrue,
+			Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.Time,
+		})
+	}
+	slices.SortStableFunc(out, func(a, b Condition) int { return a.Since.Compare(b.Since) })
+	return out
+}
+
+// state is the one place that says where a run stands. The JobSet's end wins
+// over everything; then what Kueue decided; then how far the pods are.
+func state(js *jobset.JobSet, wl *kueue.Workload) (State, string, string) {
+	if c := meta.FindStatusCondition(js.Status.Conditions, string(jobset.JobSetCompleted)); isTrue(c) {
+		return Succeeded, "", c.Message
+	}
+	if c := meta.FindStatusCondition(js.Status.Conditions, string(jobset.JobSetFailed)); isTrue(c) {
+		return Failed, failReason(c.Reason), c.Message
+	}
+	if s, reason, message := kueueState(js, wl); s != "" {
+		return s, reason, message
+	}
+	return podState(js, wl)
+}
+
+// kueueState is the state of a run that Kueue holds back, or "".
+func kueueState(js *jobset.JobSet, wl *kueue.Workload) (State, string, string) {
+	if wl == nil {
+		suspended := ptr.Deref(js.Spec.Suspend, false)
+		switch {
+		case suspended && js.Labels[queue.LabelQueueName] != "":
+			return Pending, ReasonNotQueued, "Kueue has not made a Workload for the job yet"
+		case suspended:
+			return Suspended, ReasonUserSuspended, "spec.suspend is true and the job is not queued"
+		}
+		return "", "", ""
+	}
+	evicted := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadEvicted)
+	if !ptr.Deref(wl.Spec.Active, true) {
+		if isTrue(evicted) {
+			// DeactivatedDueTo<reason>, or plain Deactivated by a user.
+			reason := strings.TrimPrefix(evicted.Reason, "DeactivatedDueTo")
+			switch reason {
+			case kueue.WorkloadMaximumExecutionTimeExceeded:
+				return Failed, ReasonTimedOut, evicted.Message
+			case kueue.WorkloadDeactivated:
+			default:
+				return Suspended, reason, evicted.Message
+			}
+		}
+		return Suspended, ReasonUserSuspended, "the job was suspended; resume it to put it back in its queue"
+	}
+	if admitted := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadAdmitted); isTrue(admitted) {
+		return "", "", ""
+	}
+	reserved := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadQuotaReserved)
+	switch {
+	case isTrue(reserved):
+		message := "quota is reserved; admission checks are not done"
+		for _, check := range wl.Status.AdmissionChecks {
+			if check.State != kueue.CheckStateReady {
+				message = "waits for admission check " + string(check.Name) + ": " + check.Message
+			}
+		}
+		return Pending, kueue.WorkloadAdmittedReasonUnsatisfiedAdmissionChecks, message
+	case isTrue(evicted) && (reserved == nil || !reserved.LastTransitionTime.After(evicted.LastTransitionTime.Time)):
+		return Pending, evicted.Reason, evicted.Message
+	case reserved != nil:
+		return Pending, reserved.Reason, reserved.Message
+	}
+	return Pending, kueue.WorkloadPending, "waits for Kueue to consider it"
+}
+
+// podState is how far an admitted run's pods are.
+func podState(js *jobset.JobSet, wl *kueue.Workload) (State, string, string) {
+	var want, ready, active int32
+	for i := range js.Spec.ReplicatedJobs {
+		want += js.Spec.ReplicatedJobs[i].Replicas
+	}
+	for _, st := range js.Status.ReplicatedJobsStatus {
+		ready += st.Ready + st.Succeeded
+		active += st.Active
+	}
+	restarting := meta.FindStatusCondition(js.Status.Conditions, string(jobset.JobSetRestarting))
+	why := func() (string, string) {
+		if restarting == nil || restarting.Reason == "" {
+			return "", ""
+		}
+		if restarting.Reason == "FailurePolicy_"+ruleDisruption {
+			return ReasonDisruption, restarting.Message
+		}
+		return ReasonCrash, restarting.Message
+	}
+	switch {
+	case isTrue(restarting):
+		reason, message := why()
+		return Restarting, reason, message
+	case want > 0 && ready >= want:
+		return Running, "", ""
+	case lostHosts(wl):
+		return Restarting, kueue.WorkloadWaitForRecovery, "a host failed or was lost; its pod is being replaced"
+	case active > 0 || ready > 0:
+		return Starting, "", "not every host is ready yet"
+	}
+	return Admitted, "", "quota is reserved; pods are about to be created"
+}
+
+// lostHosts tells whether the pods were all ready once and are not any more.
+func lostHosts(wl *kueue.Workload) bool {
+	if wl == nil {
+		return false
+	}
+	c := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadPodsReady)
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == kueue.WorkloadWaitForRecovery
+}
+
+// failReason puts JobSet's reason in words that name the setting behind it.
+func failReason(reason string) string {
+	switch reason {
+	case "FailJobSetFailurePolicyAction":
+		return ReasonFatalExitCode
+	case "ReachedMaxRestarts", "FailedJobs":
+		return ReasonTooManyRestarts
+	}
+	return reason
+}
+
+func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }

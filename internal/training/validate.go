@@ -1,0 +1,212 @@
+package training
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
+)
+
+// FieldError is one thing wrong with a Spec. Field is the name of the setting
+// in snake_case, as in a Terraform attribute.
+type FieldError struct {
+	Field   string
+	Problem string
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Problem }
+
+// FieldErrors picks the FieldErrors out of what Validate returned.
+func FieldErrors(err error) []*FieldError {
+	if err == nil {
+		return nil
+	}
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return nil
+	}
+	var out []*FieldError
+	for _, e := range joined.Unwrap() {
+		var f *FieldError
+		if errors.As(e, &f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+const (
+	maxNameLength = 63  // DNS-1035 labels: job, pod and service names
+	podSuffix     = 6   // "-" and five random characters
+	maxExitCodes  = 255 // values in one pod failure rule
+	// maxAnnotationBytes is the API server's limit for one object.
+	maxAnnotationBytes = 256 << 10
+)
+
+// MaxNameLength is how long the name of a job may be: the names of its pods
+// (<name>-slice-<slice>-<host>-<5 random>) must fit 63 characters.
+func MaxNameLength(slices, hosts int) int {
+	return maxNameLength - len(fmt.Sprintf("-%s-%d-%d", SliceJob, max(slices-1, 0), max(hosts-1, 0))) - podSuffix
+}
+
+// Validate checks offline what the JobSet and Kueue webhooks, the CRD rules
+// and the API server would refuse, all problems at once.
+func (s Spec) Validate() error {
+	var errs []error
+	add := func(field, format string, args ...any) {
+		errs = append(errs, &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)})
+	}
+
+	if err := queue.CheckNamespace(s.Namespace); err != nil {
+		add("namespace", "%v", err)
+	}
+	if problems := validation.IsDNS1035Label(s.Name); len(problems) > 0 {
+		add("name", "%q cannot name a job: %s", s.Name, strings.Join(problems, "; "))
+	} else if limit := MaxNameLength(s.Slices, s.Slice.Hosts); len(s.Name) > limit {
+		add("name", "%q has %d characters; with %d slices of %d hosts at most %d fit, since pods are called %s-%s-%d-%d-xxxxx and may have %d",
+			s.Name, len(s.Name), s.Slices, s.Slice.Hosts, limit, s.Name, SliceJob, max(s.Slices-1, 0), max(s.Slice.Hosts-1, 0), maxNameLength)
+	}
+	if s.Slices < 1 {
+		add("slices", "%d; a job needs at least one slice", s.Slices)
+	} else if int64(s.Slices)*int64(s.Slice.Hosts) > math.MaxInt32 {
+		add("slices", "%d slices of %d hosts are more pods than a JobSet can count", s.Slices, s.Slice.Hosts)
+	}
+	if s.Slice.Hosts < 1 {
+		add("accelerator", "no accelerator chosen")
+	}
+	switch {
+	case strings.TrimSpace(s.Image) == "":
+		add("image", "a job needs a container image")
+	case s.Image != strings.TrimSpace(s.Image):
+		add("image", "%q starts or ends with a space", s.Image)
+	}
+	if s.Queue != "" {
+		for _, problem := range append(validation.IsDNS1123Subdomain(s.Queue), validation.IsValidLabelValue(s.Queue)...) {
+			add("queue", "%q: %s", s.Queue, problem)
+		}
+	}
+	if s.Priority != "" {
+		for _, problem := range append(validation.IsDNS1123Subdomain(s.Priority), validation.IsValidLabelValue(s.Priority)...) {
+			add("priority", "%q: %s", s.Priority, problem)
+		}
+		if s.Queue == "" {
+			add("priority", "only a queued job has a priority: set queue as well")
+		}
+	}
+	if s.ServiceAccount != "" {
+		for _, problem := range validation.IsDNS1123Subdomain(s.ServiceAccount) {
+			add("service_account", "%q: %s", s.ServiceAccount, problem)
+		}
+	}
+	// A run id that is not set is the name, which is checked already.
+	for field, value := range map[string]string{"run_id": s.RunID, "owner": s.Owner, "experiment": s.Experiment} {
+		for _, problem := range validation.IsValidLabelValue(value) {
+			add(field, "%q: %s", value, problem)
+		}
+	}
+	s.validateEnv(add)
+	s.validateMetadata(add)
+	s.validateRestart(add)
+	if s.TTL != nil && (*s.TTL < 0 || s.TTL.Seconds() > math.MaxInt32) {
+		add("ttl_after_finished", "%s; it cannot be negative or above %d seconds", *s.TTL, math.MaxInt32)
+	}
+	if s.GracePeriod != nil && *s.GracePeriod < 0 {
+		add("termination_grace_period", "%s; it cannot be negative", *s.GracePeriod)
+	}
+	slices.SortStableFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}
+
+func (s Spec) validateEnv(add func(string, string, ...any)) {
+	for name := range s.Env {
+		for _, problem := range validation.IsEnvVarName(name) {
+			add("env", "%q: %s", name, problem)
+		}
+		switch name {
+		case EnvRunID:
+			add("env", "%s is set for every job: use run_id", name)
+		case EnvOutputDir:
+			add("env", "%s is set from output_dir: use that", name)
+		case EnvAttempt:
+			add("env", "%s counts the restarts and cannot be set", name)
+		}
+	}
+}
+
+func (s Spec) validateMetadata(add func(string, string, ...any)) {
+	for key, value := range s.Labels {
+		for _, problem := range validation.IsQualifiedName(key) {
+			add("labels", "key %q: %s", key, problem)
+		}
+		for _, problem := range validation.IsValidLabelValue(value) {
+			add("labels", "%s = %q: %s", key, value, problem)
+		}
+		if hint := reserved(key); hint != "" {
+			add("labels", "%s is not free: %s", key, hint)
+		}
+	}
+	for field, annotations := range map[string]map[string]string{"annotations": s.Annotations, "pod_annotations": s.PodAnnotations} {
+		size := 0
+		for key, value := range annotations {
+			size += len(key) + len(value)
+			// The API server checks annotation keys in lower case.
+			for _, problem := range validation.IsQualifiedName(strings.ToLower(key)) {
+				add(field, "key %q: %s", key, problem)
+			}
+			if hint := reserved(key); hint != "" {
+				add(field, "%s is not free: %s", key, hint)
+			}
+		}
+		if size > maxAnnotationBytes {
+			add(field, "%d bytes together; Kubernetes allows %d", size, maxAnnotationBytes)
+		}
+	}
+}
+
+// reserved says which setting stands for a label or annotation, or "".
+func reserved(key string) string {
+	switch key {
+	case queue.LabelQueueName:
+		return "use queue"
+	case queue.LabelPriorityClass:
+		return "use priority"
+	case LabelOwner:
+		return "use owner"
+	case LabelExperiment:
+		return "use experiment"
+	case LabelRunID:
+		return "use run_id"
+	case queue.LabelManagedBy, AnnotationSpecHash, AnnotationAccelerator:
+		return "it is written on every job"
+	}
+	if strings.HasPrefix(key, "jobset.sigs.k8s.io/") {
+		return "JobSet writes it"
+	}
+	return ""
+}
+
+func (s Spec) validateRestart(add func(string, string, ...any)) {
+	if n := s.Restart.MaxRestarts; n < 0 || n > math.MaxInt32 {
+		add("restart_policy.max_restarts", "%d; it must be between 0 and %d", n, math.MaxInt32)
+	}
+	if n := len(s.Restart.FatalExitCodes); n > maxExitCodes {
+		add("restart_policy.fatal_exit_codes", "%d codes; Kubernetes allows %d", n, maxExitCodes)
+	}
+	seen := map[int32]bool{}
+	for _, code := range s.Restart.FatalExitCodes {
+		switch {
+		case code == 0:
+			add("restart_policy.fatal_exit_codes", "0 is success and cannot be fatal")
+		case code < 0 || code > 255:
+			add("restart_policy.fatal_exit_codes", "%d; exit codes are 1 to 255", code)
+		case seen[code]:
+			add("restart_policy.fatal_exit_codes", "%d is listed twice", code)
+		}
+		seen[code] = true
+	}
+}
