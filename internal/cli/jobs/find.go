@@ -1,0 +1,83 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+)
+
+// find reads one run by name. Without a namespace the name is looked for in
+// all of them; NAMESPACE/NAME, as -o name prints it, is understood too.
+func find(ctx context.Context, source Source, namespace, name string) (training.Run, error) {
+	if ns, rest, ok := strings.Cut(name, "/"); ok {
+		if namespace != "" && namespace != ns {
+			return training.Run{}, exit.Usagef("job %s is in namespace %s, but --namespace says %s", rest, ns, namespace)
+		}
+		namespace, name = ns, rest
+	}
+	if namespace != "" {
+		run, err := source.Get(ctx, namespace, name)
+		if missing := new(training.NotFoundError); errors.As(err, &missing) {
+			return training.Run{}, notFound(ctx, source, namespace, name, err)
+		}
+		return run, err
+	}
+	runs, err := source.List(ctx, "")
+	if err != nil {
+		return training.Run{}, fmt.Errorf("looking for job %s in all namespaces (--namespace looks in one only): %w", name, err)
+	}
+	var in []string
+	for _, r := range runs {
+		if r.Name == name {
+			in = append(in, r.Namespace)
+		}
+	}
+	switch len(in) {
+	case 0:
+		return training.Run{}, suggest(ctx, source, fmt.Errorf("there is no job %s in any namespace", name), name, runs)
+	case 1:
+		return source.Get(ctx, in[0], name)
+	}
+	return training.Run{}, exit.Usagef("there are %d jobs named %s, in namespaces %s: choose one with --namespace", len(in), name, strings.Join(in, ", "))
+}
+
+// notFound adds what there is in the namespace; that it cannot be listed is no
+// news.
+func notFound(ctx context.Context, source Source, namespace, name string, err error) error {
+	runs, listErr := source.List(ctx, namespace)
+	if listErr != nil {
+		return err
+	}
+	return suggest(ctx, source, err, name, runs)
+}
+
+// few is how many jobs can be named in an error.
+const few = 5
+
+// suggest names the jobs there are, or those whose names are near, or says why
+// there can be none, or how to see them all.
+func suggest(ctx context.Context, source Source, err error, name string, runs []training.Run) error {
+	var all, near []string
+	for _, r := range runs {
+		path := r.Namespace + "/" + r.Name
+		all = append(all, path)
+		if strings.Contains(r.Name, name) || strings.Contains(name, r.Name) {
+			near = append(near, path)
+		}
+	}
+	switch {
+	case len(near) > 0 && len(near) <= few:
+		return fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+	case len(all) > 0 && len(all) <= few:
+		return fmt.Errorf("%w; there is %s", err, strings.Join(all, ", "))
+	}
+	var missing *training.NotInstalledError
+	if len(all) == 0 && errors.As(source.Installed(ctx), &missing) {
+		return fmt.Errorf("%w\n%s", err, noController(missing))
+	}
+	return fmt.Errorf("%w; tpuctl list shows all jobs", err)
+}

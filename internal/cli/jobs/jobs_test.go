@@ -1,0 +1,245 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+)
+
+var now = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+// fake is a cluster with these runs.
+type fake struct {
+	runs    []training.Run
+	listErr error
+	bare    bool // a cluster without JobSet
+}
+
+func (f fake) Installed(context.Context) error {
+	if f.bare {
+		return &training.NotInstalledError{Cluster: "c", Controller: "JobSet"}
+	}
+	return nil
+}
+
+func (f fake) List(_ context.Context, namespace string) ([]training.Run, error) {
+	var runs []training.Run
+	for _, r := range f.runs {
+		if namespace == "" || r.Namespace == namespace {
+			runs = append(runs, r)
+		}
+	}
+	return runs, f.listErr
+}
+
+func (f fake) Get(_ context.Context, namespace, name string) (training.Run, error) {
+	for _, r := range f.runs {
+		if r.Namespace == namespace && r.Name == name {
+			return r, nil
+		}
+	}
+	return training.Run{}, &training.NotFoundError{Cluster: "c", Namespace: namespace, Name: name}
+}
+
+func run(namespace, name string, state training.State) training.Run {
+	s, err := accelerator.Resolve("v5litepod-16")
+	if err != nil {
+		panic(err)
+	}
+	return training.Run{
+		Namespace: namespace, Name: name, UID: "uid-" + name, RunID: name, Owner: "ada",
+		Queue: "research", Accelerator: s.Name, Slice: s, Slices: 2, HostsPerSlice: 4, HostsWanted: 8,
+		State: state, MaxRestarts: 3, Created: ago(3 * time.Hour),
+	}
+}
+
+// sample has one run of each kind that looks different.
+func sample() fake {
+	running := run("research", "train", training.Running)
+	running.HostsReady, running.Restarts, running.CountedRestarts = 8, 2, 1
+	running.ClusterQueue, running.Flavor, running.Priority = "research-cq", "v5e-4x4", "high"
+	running.AdmittedAt, running.Started = ago(2*time.Hour), ago(110*time.Minute)
+	running.SliceRuns = []training.SliceRun{
+		{Index: 0, State: training.Running, NodePool: "v5e-0", HostsWanted: 4, HostsReady: 4},
+		{Index: 1, State: training.Running, NodePool: "v5e-1", HostsWanted: 4, HostsReady: 3, HostsDone: 1},
+	}
+	running.Conditions = []training.Condition{
+		{Of: "Workload", Type: "QuotaReserved", Status: true, Reason: "QuotaReserved", Message: "Quota reserved in ClusterQueue research-cq", Since: ago(2 * time.Hour)},
+		{Of: "Workload", Type: "PodsReady", Status: true, Reason: "Started", Since: ago(110 * time.Minute)},
+	}
+	pending := run("research", "wait-for-it", training.Pending)
+	pending.Reason, pending.Message = "WaitingForQuota", "couldn't assign flavors to pod set slice: insufficient unused quota for google.com/tpu in flavor v5e-4x4, 32 more needed"
+	done := run("vision", "eval", training.Succeeded)
+	done.Owner, done.HostsDone = "", 8
+	done.Started, done.Finished = ago(2*time.Hour), ago(time.Hour)
+	return fake{runs: []training.Run{running, pending, done}}
+}
+
+func deps(f fake, width int, color bool) (Deps, func() string) {
+	s, out, _ := clitest.Streams(width, color)
+	return Deps{
+		Streams: s, Now: func() time.Time { return now },
+		Open: func(context.Context, target.Options) (Source, error) { return f, nil },
+	}, out.String
+}
+
+func TestOutputs(t *testing.T) {
+	tests := map[string]struct {
+		make  func(Deps) *cobra.Command
+		width int
+		color bool
+		args  []string
+	}{
+		"list.txt":          {newList, 0, false, nil},
+		"list-80.txt":       {newList, 80, false, nil},
+		"list-color.txt":    {newList, 160, true, nil},
+		"list-wide.txt":     {newList, 0, false, []string{"-o", "wide"}},
+		"list-research.txt": {newList, 0, false, []string{"-n", "research"}},
+		"list.json":         {newList, 0, false, []string{"-o", "json"}},
+		"list-name.txt":     {newList, 0, false, []string{"-o", "name"}},
+		"list-pending.yaml": {newList, 0, false, []string{"-o", "yaml", "--state", "pending"}},
+		"list-none.txt":     {newList, 0, false, []string{"--state", "Failed,Gone", "--owner", "ada"}},
+		"status.txt":        {newStatus, 0, false, []string{"train"}},
+		"status-80.txt":     {newStatus, 80, false, []string{"train"}},
+		"status.json":       {newStatus, 0, false, []string{"research/train", "-o", "json"}},
+		"status-wait.txt":   {newStatus, 80, true, []string{"wait-for-it", "-n", "research"}},
+		"status-done.txt":   {newStatus, 0, false, []string{"eval"}},
+	}
+	for golden, tt := range tests {
+		t.Run(golden, func(t *testing.T) {
+			d, out := deps(sample(), tt.width, tt.color)
+			if err := clitest.Run(tt.make(d), tt.args...); err != nil {
+				t.Fatal(err)
+			}
+			clitest.Golden(t, golden, out())
+		})
+	}
+}
+
+func TestListFilters(t *testing.T) {
+	for args, want := range map[string]string{
+		"--state Running,SUCCEEDED": "research/train\nvision/eval\n",
+		"--owner ada":               "research/train\nresearch/wait-for-it\n",
+		"--queue other":             "",
+		"--experiment x":            "",
+		"-n vision":                 "vision/eval\n",
+	} {
+		d, out := deps(sample(), 0, false)
+		if err := clitest.Run(newList(d), append(strings.Fields(args), "-o", "name")...); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out()); diff != "" {
+			t.Errorf("list %s: %s", args, diff)
+		}
+	}
+}
+
+func TestAnEmptyListIsAnArray(t *testing.T) {
+	d, out := deps(fake{}, 0, false)
+	if err := clitest.Run(newList(d), "-o", "json"); err != nil {
+		t.Fatal(err)
+	}
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(out()), &list); err != nil || list == nil {
+		t.Errorf("%q: %v", out(), err)
+	}
+}
+
+// An empty list says where it looked, and whether jobs could be there at all.
+func TestNoJobs(t *testing.T) {
+	tests := map[string]struct {
+		source fake
+		args   []string
+		want   string
+	}{
+		"nowhere":             {fake{}, nil, "No training jobs.\n"},
+		"not in a namespace":  {sample(), []string{"-n", "nope"}, "No training jobs in namespace nope.\n"},
+		"nor of a queue":      {sample(), []string{"-n", "vision", "--queue", "q"}, "No training jobs in namespace vision with queue q.\n"},
+		"nothing to run them": {fake{bare: true}, nil, "Cluster c has no JobSet controller, and so no training jobs: tpu_job_controllers installs it.\n"},
+		"for programs":        {fake{bare: true}, []string{"-o", "json"}, "[]\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, out := deps(tt.source, 0, false)
+			if err := clitest.Run(newList(d), tt.args...); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, out()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestStatusFinds(t *testing.T) {
+	twice := sample()
+	twice.runs = append(twice.runs, run("vision", "train", training.Pending))
+	forbidden := fake{listErr: errors.New("jobsets is forbidden")}
+	tests := map[string]struct {
+		source fake
+		args   []string
+		usage  bool
+		want   string // in the error
+	}{
+		"a slip of the pen":         {sample(), []string{"trian"}, false, "there is no job trian in any namespace; there is research/train, research/wait-for-it, vision/eval"},
+		"a part of a name":          {sample(), []string{"wait"}, false, "did you mean research/wait-for-it?"},
+		"not in that namespace":     {sample(), []string{"-n", "vision", "train"}, false, "there is no job train in namespace vision of cluster c; there is vision/eval"},
+		"nothing there":             {fake{}, []string{"train"}, false, "there is no job train in any namespace; tpuctl list shows all jobs"},
+		"no controller":             {fake{bare: true}, []string{"train"}, false, "there is no job train in any namespace\nCluster c has no JobSet controller"},
+		"two of a name":             {twice, []string{"train"}, true, "in namespaces research, vision: choose one with --namespace"},
+		"two namespaces given":      {sample(), []string{"research/train", "-n", "vision"}, true, "--namespace says vision"},
+		"listing all not permitted": {forbidden, []string{"train"}, false, "--namespace looks in one only"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, _ := deps(tt.source, 0, false)
+			err := clitest.Run(newStatus(d), tt.args...)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("got %v, want %q", err, tt.want)
+			}
+			if usage := exit.Code(err) == exit.Usage; usage != tt.usage {
+				t.Errorf("%v ends with exit code %d", err, exit.Code(err))
+			}
+		})
+	}
+}
+
+func TestUnknownStateIsAUsageError(t *testing.T) {
+	d, _ := deps(sample(), 0, false)
+	err := clitest.Run(newList(d), "--state", "Run")
+	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "Pending, Admitted") {
+		t.Errorf("got %v, exit code %d", err, exit.Code(err))
+	}
+}
+
+func TestAgeOfTheFuture(t *testing.T) {
+	if got := age(now, now.Add(time.Minute)); got != "0s" {
+		t.Errorf("an object made by a clock ahead of ours is %q old", got)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	d, _ := deps(sample(), 0, false)
+	o := &statusOptions{Deps: d}
+	cmd := &cobra.Command{}
+	cmd.SetContext(context.Background())
+	got, directive := o.complete(cmd, nil, "")
+	want := []string{"train\tRunning, 2 x v5litepod-16", "wait-for-it\tPending, 2 x v5litepod-16", "eval\tSucceeded, 2 x v5litepod-16"}
+	if diff := cmp.Diff(want, got); diff != "" || directive != cobra.ShellCompDirectiveNoFileComp {
+		t.Errorf("%s (directive %d)", diff, directive)
+	}
+}

@@ -1,0 +1,227 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+)
+
+type statusOptions struct {
+	Deps
+	target    target.Options
+	format    output.Format
+	namespace string
+	name      string
+}
+
+func newStatus(d Deps) *cobra.Command {
+	o := &statusOptions{Deps: d}
+	cmd := &cobra.Command{
+		Use:   "status JOB",
+		Short: "Show where a training job stands, slice by slice",
+		Long: `Show one training job: its state and the reason for it, what it runs on, its
+queue, restarts and times, each of its slices, and the conditions that JobSet and
+Kueue report. Without --namespace the job is looked for in all of them.`,
+		Example: `  tpuctl status train
+  tpuctl status research/train -o json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("want the name of one job; %d were given. tpuctl list shows them", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: o.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name = args[0]
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the job's namespace (looked for in all by default)")
+	o.target.AddFlags(cmd)
+	output.AddFlag(cmd, &o.format)
+	return cmd
+}
+
+// completionTime is how long a shell's completion may take to ask the cluster.
+const completionTime = 3 * time.Second
+
+func (o *statusOptions) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	source, err := o.Open(ctx, o.target)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	runs, err := source.List(ctx, o.namespace)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, r := range runs {
+		names = append(names, cobra.CompletionWithDesc(r.Name, string(r.State)+", "+shape(r)))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (o *statusOptions) run(ctx context.Context) error {
+	source, err := o.Open(ctx, o.target)
+	if err != nil {
+		return err
+	}
+	run, err := find(ctx, source, o.namespace, o.name)
+	if err != nil {
+		return err
+	}
+	return output.Print(o.Streams, o.format, output.View{
+		Data:  view(run, true),
+		Names: []string{run.Namespace + "/" + run.Name},
+		Page: func(w io.Writer, wide bool) error {
+			page, err := o.page(run, wide)
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(w, page)
+			return err
+		},
+	})
+}
+
+func (o *statusOptions) page(r training.Run, wide bool) (string, error) {
+	now := o.Now()
+	p := output.NewPage(o.Streams, r.Namespace+"/"+r.Name)
+	p.Styled("state", string(r.State), stateStyle(string(r.State)))
+	p.Field("reason", r.Reason)
+	p.Field("message", r.Message)
+	p.Field("slices", slicesLine(r))
+	p.Field("chips", chipsLine(r))
+	p.Field("hosts", hostsLine(r))
+	p.Field("queue", queueLine(r))
+	p.Field("flavor", r.Flavor)
+	p.Field("priority", r.Priority)
+	p.Field("restarts", restartsLine(r))
+	p.Field("created", moment(now, r.Created))
+	p.Field("admitted", moment(now, r.AdmittedAt))
+	p.Field("started", moment(now, r.Started))
+	p.Field("finished", moment(now, r.Finished))
+	if !r.Started.IsZero() {
+		end := r.Finished
+		if end.IsZero() {
+			end = now
+		}
+		p.Field("running time", age(end, r.Started))
+	}
+	p.Field("owner", r.Owner)
+	p.Field("experiment", r.Experiment)
+	if r.RunID != r.Name {
+		p.Field("run id", r.RunID)
+	}
+	if len(r.SliceRuns) > 0 {
+		p.Section("slices")
+		if err := p.Table(sliceTable(r), wide); err != nil {
+			return "", err
+		}
+	}
+	if len(r.Conditions) > 0 {
+		p.Section("conditions")
+		if err := p.Table(conditionTable(now, r), wide); err != nil {
+			return "", err
+		}
+	}
+	return p.String(), nil
+}
+
+func slicesLine(r training.Run) string {
+	line := shape(r)
+	if !r.Slice.Topology.IsZero() {
+		line += fmt.Sprintf(" (%s, %s on %s each)", r.Slice.Topology, plural(r.HostsPerSlice, "host"), r.Slice.MachineType)
+	}
+	return line
+}
+
+func chipsLine(r training.Run) string {
+	if r.Chips() == 0 {
+		return ""
+	}
+	return fmt.Sprint(r.Chips())
+}
+
+func hostsLine(r training.Run) string {
+	line := fmt.Sprintf("%d wanted, %d ready", r.HostsWanted, r.HostsReady)
+	if r.HostsDone > 0 {
+		line += fmt.Sprintf(", %d done", r.HostsDone)
+	}
+	return line
+}
+
+func queueLine(r training.Run) string {
+	switch {
+	case r.Queue == "":
+		return "none: the job does not wait for quota"
+	case r.ClusterQueue != "" && r.ClusterQueue != r.Queue:
+		return r.Queue + " (cluster queue " + r.ClusterQueue + ")"
+	}
+	return r.Queue
+}
+
+// restartsLine keeps apart what uses up the job's allowance and what does not:
+// disruptions of a host are free.
+func restartsLine(r training.Run) string {
+	line := fmt.Sprintf("%d of %d allowed", r.CountedRestarts, r.MaxRestarts)
+	if free := r.Restarts - r.CountedRestarts; free > 0 {
+		line += fmt.Sprintf(", and %d after disruptions, which are not counted", free)
+	}
+	return line
+}
+
+// moment is a time for people: when, and how long ago.
+func moment(now, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(now.Location()).Format("2006-01-02 15:04:05 MST") + " (" + age(now, t) + " ago)"
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func sliceTable(r training.Run) output.Table {
+	t := output.Table{Columns: []output.Column{
+		{Name: "slice"}, {Name: "state", Style: stateStyle}, {Name: "node pool", Optional: true}, {Name: "hosts"},
+		{Name: "done"}, {Name: "failed"}, {Name: "message", Optional: true},
+	}}
+	for _, s := range r.SliceRuns {
+		t.Rows = append(t.Rows, []string{
+			fmt.Sprint(s.Index), string(s.State), s.NodePool, hosts(s.HostsReady, s.HostsDone, s.HostsWanted),
+			fmt.Sprint(s.HostsDone), fmt.Sprint(s.HostsFailed), s.Message,
+		})
+	}
+	return t
+}
+
+func conditionTable(now time.Time, r training.Run) output.Table {
+	t := output.Table{Columns: []output.Column{
+		{Name: "since"}, {Name: "of", Yield: 2}, {Name: "condition"}, {Name: "status"}, {Name: "reason"}, {Name: "message", Yield: 1},
+	}}
+	for _, c := range r.Conditions {
+		status := "no"
+		if c.Status {
+			status = "yes"
+		}
+		t.Rows = append(t.Rows, []string{age(now, c.Since), c.Of, c.Type, status, c.Reason, c.Message})
+	}
+	return t
+}

@@ -1,0 +1,137 @@
+// Package cli is tpuctl: the root command, what every command shares, and the
+// way a run ends. Commands live in packages of their own; what they show and do
+// lives below, in packages that the provider uses too.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/accelerators"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/jobs"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/sandboxcmd"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/slices"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/version"
+)
+
+// New is the root command. It opens nothing and reads no configuration: a
+// command does, when it runs.
+func New(s *term.Streams, build version.Build) *cobra.Command {
+	verbose := false
+	root := &cobra.Command{
+		Use:   "tpuctl",
+		Short: "Train on Cloud TPUs in GKE",
+		Long: `tpuctl is the daily tool for TPU training on GKE: see jobs, understand why one
+does not run, look up TPU slices, and try everything in a local sandbox.
+
+Terraform's provider "tpu" manages the same clusters, slices, queues and jobs.`,
+		Version:       build.Version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          unknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			cmd.SetContext(withLogger(cmd.Context(), s, verbose))
+		},
+	}
+	root.SetVersionTemplate("tpuctl {{.Version}}\n")
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SetIn(s.In)
+	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "say more: log what is asked of which server, on standard error")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return exit.Usagef("%w\nSee: %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(jobs.Commands(s)...)
+	root.AddCommand(slices.New(s), accelerators.New(s), sandboxcmd.New(s), version.New(s, build))
+	usageErrors(root)
+	return root
+}
+
+// usageErrors makes wrong arguments of any command usage errors.
+func usageErrors(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return &exit.UsageError{Err: err}
+			}
+			return nil
+		}
+	}
+	for _, child := range cmd.Commands() {
+		usageErrors(child)
+	}
+}
+
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	message := fmt.Sprintf("there is no command %q", args[0])
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return errors.New(message + "\nSee: tpuctl --help")
+}
+
+func withLogger(ctx context.Context, s *term.Streams, verbose bool) context.Context {
+	level := hclog.Warn
+	if verbose {
+		level = hclog.Debug
+	}
+	return hclog.WithContext(ctx, hclog.New(&hclog.LoggerOptions{Name: "tpuctl", Level: level, Output: s.Err}))
+}
+
+// Main runs tpuctl with args and returns its exit code. Errors have been
+// written to the streams' Err.
+func Main(ctx context.Context, args []string, s *term.Streams, build version.Build) int {
+	root := New(s, build)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exit.OK
+	}
+	var code *exit.CodeError
+	if errors.As(err, &code) && code.Err == nil {
+		return code.Code
+	}
+	if ctx.Err() != nil { // whatever the error says, Ctrl-C is its cause
+		fmt.Fprintln(s.Err, "tpuctl: interrupted")
+		return exit.Interrupted
+	}
+	output.WriteError(s.Err, formatOf(cmd), "tpuctl", err, fields(err))
+	return exit.Code(err)
+}
+
+// formatOf is the output format the failed command was asked for.
+func formatOf(cmd *cobra.Command) output.Format {
+	if cmd != nil {
+		if f := cmd.Flags().Lookup("output"); f != nil {
+			return output.Format(f.Value.String())
+		}
+	}
+	return output.TableFormat
+}
+
+// fields are what an error's type knows beyond its text.
+func fields(err error) map[string]any {
+	var a *accelerator.Error
+	if errors.As(err, &a) {
+		return map[string]any{"kind": a.Kind, "input": a.Input, "choices": append([]string{}, a.Choices...)}
+	}
+	var u *exit.UsageError
+	if errors.As(err, &u) {
+		return map[string]any{"kind": "usage"}
+	}
+	return nil
+}

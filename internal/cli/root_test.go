@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/version"
+)
+
+var build = version.Build{
+	Version: "v1.2.3",
+	Details: func(context.Context) []version.Detail {
+		return []version.Detail{{Name: "credentials", Value: "an access token"}}
+	},
+}
+
+// tpuctl runs a command line as main does.
+func tpuctl(t *testing.T, args ...string) (code int, out, err string) {
+	t.Helper()
+	for _, name := range []string{"TPU_CLUSTER", "TPU_GKE_ENDPOINT", "GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"} {
+		t.Setenv(name, "")
+	}
+	s, stdout, stderr := clitest.Streams(0, false)
+	code = Main(context.Background(), args, s, build)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestExitCodesAndErrors(t *testing.T) {
+	tests := map[string]struct {
+		args string
+		code int
+		want string // in what is written to standard error
+	}{
+		"a misspelt command":          {"lst", exit.Usage, `there is no command "lst"; did you mean list?`},
+		"a command that is not there": {"frobnicate", exit.Usage, "See: tpuctl --help"},
+		"an unknown flag":             {"list --foo", exit.Usage, "unknown flag: --foo\nSee: tpuctl list --help"},
+		"an unknown format":           {"list -o xml", exit.Usage, "want one of table|wide|json|yaml|name"},
+		"an argument too many":        {"list train", exit.Usage, "unknown command"},
+		"an argument missing":         {"status", exit.Usage, "want the name of one job; 0 were given"},
+		"two ways to name a cluster":  {"list --cluster a --kube-context b", exit.Usage, "give one of them"},
+		"a folder without a name":     {"sandbox up --dir=", exit.Usage, "leave --dir out for the default one"},
+		"no cluster":                  {"list", exit.Usage, "which cluster?"},
+		"half a cluster":              {"list --cluster projects/p", exit.Usage, "is not a cluster path"},
+		"an unknown state":            {"list --state Done", exit.Usage, `there is no state "Done"`},
+		"an unknown accelerator":      {"accelerators describe v6p-16", exit.Failure, "try v5p-16 or v6e-16"},
+		"an unknown generation":       {"accelerators v6p", exit.Failure, "try v5p or v6e"},
+		"a negative number":           {"accelerators --chips -1", exit.Usage, "want a whole number, 1 or more"},
+		"a malformed topology":        {"accelerators --topology 4", exit.Usage, "is not a topology"},
+		"a machine that cannot be":    {"accelerators describe v5litepod-16 --machine-type ct5lp-hightpu-8t", exit.Failure, "cannot be made of"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, out, err := tpuctl(t, strings.Fields(tt.args)...)
+			if code != tt.code || !strings.Contains(err, tt.want) || !strings.HasPrefix(err, "tpuctl: ") {
+				t.Errorf("exit code %d, standard error:\n%s\nwant %d and %q", code, err, tt.code, tt.want)
+			}
+			if out != "" {
+				t.Errorf("standard output: %s", out)
+			}
+		})
+	}
+}
+
+func TestErrorsAsJSON(t *testing.T) {
+	code, out, err := tpuctl(t, "accelerators", "describe", "v5p-12", "-o", "json")
+	var got struct {
+		Error struct {
+			Message, Kind, Input string
+			Choices              []string
+		}
+	}
+	if jsonErr := json.Unmarshal([]byte(err), &got); jsonErr != nil || out != "" || code != exit.Failure {
+		t.Fatalf("exit code %d, output %q, error %q (%v)", code, out, err, jsonErr)
+	}
+	e := got.Error
+	if e.Kind != "no_such_size" || e.Input != "v5p-12" || strings.Join(e.Choices, " ") != "v5p-8 v5p-16" || e.Message == "" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s, _, stderr := clitest.Streams(0, false)
+	t.Setenv("TPU_GKE_ENDPOINT", "http://127.0.0.1:1")
+	t.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "secret-token")
+	if code := Main(ctx, []string{"list", "--project", "p"}, s, build); code != exit.Interrupted || stderr.String() != "tpuctl: interrupted\n" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+func TestNoTokenInMessages(t *testing.T) {
+	t.Setenv("TPU_GKE_ENDPOINT", "ftp://somewhere")
+	t.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "secret-token")
+	s, stdout, stderr := clitest.Streams(0, false)
+	Main(context.Background(), []string{"list", "--project", "p", "-v"}, s, build)
+	Main(context.Background(), []string{"version", "-v"}, s, version.Build{Version: "v1.2.3", Details: Details})
+	if text := stdout.String() + stderr.String(); strings.Contains(text, "secret-token") || !strings.Contains(text, "the access token from GOOGLE_OAUTH_ACCESS_TOKEN") {
+		t.Errorf("wrong or secret:\n%s", text)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for args, want := range map[string]string{
+		"version":           "tpuctl v1.2.3\n",
+		"--version":         "tpuctl v1.2.3\n",
+		"version -o name":   "v1.2.3\n",
+		"version --verbose": "credentials         an access token\n",
+		"version -v -o json": `"details": {
+    "credentials": "an access token"
+  }`,
+	} {
+		code, out, err := tpuctl(t, strings.Fields(args)...)
+		if code != exit.OK || !strings.Contains(out, want) || err != "" {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, out, err)
+		}
+	}
+	if _, out, _ := tpuctl(t, "version"); strings.Contains(out, "credentials") {
+		t.Errorf("version looks for credentials nobody asked for:\n%s", out)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestAFullDiskIsAFailure(t *testing.T) {
+	s, _, stderr := clitest.Streams(0, false)
+	s.Out = full{}
+	if code := Main(context.Background(), []string{"accelerators", "v5e"}, s, build); code != exit.Failure || !strings.Contains(stderr.String(), "no space left") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// Every command explains itself, and no two flags of one command collide.
+func TestHelpOfEveryCommand(t *testing.T) {
+	s, _, _ := clitest.Streams(0, false)
+	root := New(s, build)
+	paths := [][]string{{}}
+	for _, c := range root.Commands() {
+		paths = append(paths, []string{c.Name()})
+		for _, child := range c.Commands() {
+			paths = append(paths, []string{c.Name(), child.Name()})
+		}
+		if c.Short == "" {
+			t.Errorf("%s has no description", c.CommandPath())
+		}
+	}
+	for _, path := range paths {
+		code, out, err := tpuctl(t, append(path, "--help")...)
+		if code != exit.OK || !strings.Contains(out, "Usage:") {
+			t.Errorf("tpuctl %s --help: exit code %d\n%s%s", strings.Join(path, " "), code, out, err)
+		}
+	}
+}
+
+func BenchmarkVersion(b *testing.B) {
+	s, out, _ := clitest.Streams(0, false)
+	for b.Loop() {
+		out.Reset()
+		Main(context.Background(), []string{"version"}, s, build)
+	}
+}

@@ -1,0 +1,51 @@
+package target
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+)
+
+// fromKubeconfig reaches the cluster of a kubeconfig context. The file is read
+// and never written.
+func fromKubeconfig(o Options) (*kube.Client, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.KubeContext})
+	raw, err := config.RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig %s: %w", files(rules), err)
+	}
+	if _, ok := raw.Contexts[o.KubeContext]; !ok {
+		return nil, exit.Usagef("the kubeconfig %s has no context %q; it has %s", files(rules), o.KubeContext, contexts(raw))
+	}
+	rc, err := config.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("using context %s of the kubeconfig %s: %w", o.KubeContext, files(rules), err)
+	}
+	rc.WarningHandler = rest.NoWarnings{}
+	return kube.ForConfig(o.KubeContext, rc)
+}
+
+func files(rules *clientcmd.ClientConfigLoadingRules) string {
+	return strings.Join(rules.GetLoadingPrecedence(), ", ")
+}
+
+func contexts(c clientcmdapi.Config) string {
+	names := make([]string, 0, len(c.Contexts))
+	for n := range c.Contexts {
+		names = append(names, n)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,203 @@
+// Package target finds the cluster that a command is about, from flags, the
+// environment and what the account can see, and reaches it. It never writes a
+// kubeconfig.
+package target
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+)
+
+// Options say which cluster. Empty fields are looked up in the environment, as
+// the provider and hashicorp/google do.
+type Options struct {
+	Cluster     string // path or short name
+	Project     string
+	Location    string // zone or region
+	KubeContext string
+	Kubeconfig  string
+
+	// hint: Location comes from the environment. It is where node pools go by
+	// default; the cluster may be regional, or somewhere else.
+	hint bool
+}
+
+// AddFlags adds the flags that choose a cluster.
+func (o *Options) AddFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.Cluster, "cluster", "", "projects/P/locations/L/clusters/C, or C alone with --project and --location (env TPU_CLUSTER); the only cluster there is by default")
+	f.StringVar(&o.Project, "project", "", "the cluster's project (env GOOGLE_PROJECT)")
+	f.StringVar(&o.Location, "location", "", "the cluster's zone or region (env GOOGLE_ZONE, GOOGLE_REGION)")
+	f.StringVar(&o.KubeContext, "kube-context", "", "a context of the kubeconfig instead: any cluster with JobSet and Kueue")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig to read with --kube-context (env KUBECONFIG)")
+}
+
+// withEnvironment fills empty fields from the environment.
+func (o Options) withEnvironment(getenv func(string) string) Options {
+	first := func(value string, names ...string) string {
+		for _, n := range names {
+			value = cmp.Or(value, getenv(n))
+		}
+		return value
+	}
+	o.Cluster = first(o.Cluster, "TPU_CLUSTER")
+	o.Project = first(o.Project, "GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT")
+	o.hint = o.Location == ""
+	o.Location = first(o.Location, "GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE", "GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION")
+	return o
+}
+
+// FromEnvironment is what is known without any flag.
+func FromEnvironment(getenv func(string) string) Options { return Options{}.withEnvironment(getenv) }
+
+// Finder is the part of the Container API that finding a cluster takes.
+type Finder interface {
+	// Clusters lists the clusters of a location; "-" is all of them.
+	Clusters(ctx context.Context, project, location string) ([]gke.ClusterName, error)
+}
+
+// Find settles which cluster is meant.
+func Find(ctx context.Context, o Options, f Finder) (gke.ClusterName, error) {
+	if strings.Contains(o.Cluster, "/") {
+		name, err := gke.ParseClusterName(o.Cluster)
+		if err != nil {
+			return gke.ClusterName{}, &exit.UsageError{Err: err}
+		}
+		return name, nil
+	}
+	if o.Project == "" {
+		return gke.ClusterName{}, exit.Usagef("which cluster? Give --cluster projects/P/locations/L/clusters/C (or TPU_CLUSTER), or --project (or GOOGLE_PROJECT) to look for one, or --kube-context")
+	}
+	if o.Cluster != "" && o.Location != "" && !o.hint {
+		return gke.ClusterName{Project: o.Project, Location: o.Location, Cluster: o.Cluster}, nil
+	}
+	location := "-"
+	if !o.hint {
+		location = cmp.Or(o.Location, "-")
+	}
+	all, err := f.Clusters(ctx, o.Project, location)
+	if err != nil {
+		return gke.ClusterName{}, err
+	}
+	return choose(all, o)
+}
+
+// choose takes the one cluster that fits, or says why there is none.
+func choose(all []gke.ClusterName, o Options) (gke.ClusterName, error) {
+	where := "project " + o.Project
+	if o.Location != "" && !o.hint {
+		where = o.Location + " of " + where
+	}
+	fit := filter(all, func(c gke.ClusterName) bool { return o.Cluster == "" || c.Cluster == o.Cluster })
+	if o.hint && len(fit) > 1 { // prefer what is in the zone, then in its region
+		for _, near := range []func(gke.ClusterName) bool{
+			func(c gke.ClusterName) bool { return c.Location == o.Location },
+			func(c gke.ClusterName) bool { return c.Location == (gke.ClusterName{Location: o.Location}).Region() },
+		} {
+			if closer := filter(fit, near); len(closer) > 0 {
+				fit = closer
+				break
+			}
+		}
+	}
+	switch {
+	case len(fit) == 1:
+		return fit[0], nil
+	case len(all) == 0:
+		return gke.ClusterName{}, fmt.Errorf("there is no cluster in %s: check --project and --location, or make one with tpu_training_cluster", where)
+	case len(fit) == 0:
+		return gke.ClusterName{}, fmt.Errorf("there is no cluster %s in %s; there is\n%s", o.Cluster, where, lines(all))
+	}
+	return gke.ClusterName{}, exit.Usagef("there are %d clusters in %s; choose one with --cluster\n%s", len(fit), where, lines(fit))
+}
+
+func filter(names []gke.ClusterName, keep func(gke.ClusterName) bool) []gke.ClusterName {
+	var kept []gke.ClusterName
+	for _, n := range names {
+		if keep(n) {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
+
+func lines(names []gke.ClusterName) string {
+	s := make([]string, len(names))
+	for i, n := range names {
+		s[i] = "  " + n.String()
+	}
+	return strings.Join(s, "\n")
+}
+
+// missing explains that a cluster that was named in full is not there, by what
+// is: in that place, else in the project. That those cannot be listed is no
+// news.
+func missing(ctx context.Context, name gke.ClusterName, f Finder) error {
+	err := fmt.Errorf("cluster %s does not exist in %s of project %s", name.Cluster, name.Location, name.Project)
+	all, listErr := f.Clusters(ctx, name.Project, "-")
+	if listErr != nil {
+		return fmt.Errorf("%w: check --cluster, --project and --location", err)
+	}
+	if there := filter(all, func(c gke.ClusterName) bool { return c.Location == name.Location }); len(there) > 0 {
+		return fmt.Errorf("%w; clusters there are\n%s", err, lines(there))
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("%w; clusters elsewhere in the project are\n%s", err, lines(all))
+	}
+	return fmt.Errorf("%w, and the project has no cluster at all: make one with tpu_training_cluster", err)
+}
+
+// Container finds the cluster and returns a client of the Container API, for
+// what Kubernetes knows nothing about.
+func Container(ctx context.Context, o Options) (*gke.Client, gke.ClusterName, error) {
+	if o.KubeContext != "" {
+		return nil, gke.ClusterName{}, exit.Usagef("--kube-context does not say which GKE cluster this is: give --cluster instead")
+	}
+	api, err := newAPI(ctx)
+	if err != nil {
+		return nil, gke.ClusterName{}, err
+	}
+	name, err := Find(ctx, o.withEnvironment(os.Getenv), api)
+	return api.client, name, err
+}
+
+// Connect finds the cluster and makes a client of it.
+func Connect(ctx context.Context, o Options) (*kube.Client, error) {
+	if o.Cluster != "" && o.KubeContext != "" {
+		return nil, exit.Usagef("--cluster and --kube-context both name a cluster: give one of them")
+	}
+	o = o.withEnvironment(os.Getenv)
+	log := hclog.FromContext(ctx)
+	if o.KubeContext != "" {
+		return fromKubeconfig(o)
+	}
+	api, err := newAPI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name, err := Find(ctx, o, api)
+	if err != nil {
+		return nil, err
+	}
+	log.Debug("asking GKE how to reach the cluster", "cluster", name.String())
+	access, err := api.Access(ctx, name)
+	if errors.Is(err, gke.NotFound) {
+		return nil, missing(ctx, name, api)
+	}
+	if err != nil {
+		return nil, err
+	}
+	log.Debug("talking to the cluster's API server", "server", access.Server)
+	return kube.Connect(access)
+}
