@@ -1,0 +1,5 @@
+package tfrun
+
+import "os/exec"
+
+func ownGroup(*exec.Cmd) {}
