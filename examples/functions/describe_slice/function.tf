@@ -1,0 +1,3 @@
+output "chips" {
+  value = provider::tpu::describe_slice("v5p-128").chips # 64
+}

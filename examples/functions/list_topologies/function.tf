@@ -1,0 +1,3 @@
+output "v6e" {
+  value = provider::tpu::list_topologies("v6e")[*].topology
+}
