@@ -2,7 +2,6 @@ package gke
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -194,36 +193,25 @@ func (a *slicePoolApply) bring(ctx context.Context, i int, np *containerpb.NodeP
 	return a.change(ctx, np, a.p.differing(np, false))
 }
 
-// create makes slice i. A reply that was lost shows as "already exists", perhaps
-// before lists show what it made.
+// create makes slice i.
 func (a *slicePoolApply) create(ctx context.Context, i int) error {
 	now := time.Now()
 	np, err := a.p.NodePool(i, now)
 	if err != nil {
 		return err
 	}
-	err = a.c.CreateNodePool(ctx, a.p.Cluster, np, func() {
+	found, theirs, err := a.c.createPool(ctx, a.p.Cluster, np, a.p.ownership(now), func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.sent[i] = true
 	})
-	if !errors.Is(err, AlreadyExists) {
-		return err
-	}
-	found, getErr := a.appear(ctx, np.GetName())
-	if getErr != nil {
-		return getErr
-	}
-	if found == nil {
-		return amend(err, func(e *Error) {
-			e.Message += "; yet GKE lists no such node pool: if it was removed meanwhile, apply again"
-		})
-	}
-	if why := a.p.ownership(now).Adopts(OwnershipOf(found.GetConfig().GetResourceLabels()), now); why != nil {
+	if theirs {
 		a.mu.Lock()
-		delete(a.sent, i) // somebody else's
+		delete(a.sent, i)
 		a.mu.Unlock()
-		return amend(err, func(e *Error) { e.Message = fmt.Sprintf("%s (%v)", e.Message, why) })
+	}
+	if err != nil || found == nil {
+		return err
 	}
 	if sliceOf(found).Status != SliceRunning {
 		return troubleOf("creating node pool", a.p.Cluster.NodePool(np.GetName()), found)

@@ -59,60 +59,7 @@ func (a *slicePoolApply) resume(ctx context.Context, name string) error {
 // settle waits until a node pool is neither being made nor being removed; nil
 // when it is gone.
 func (a *slicePoolApply) settle(ctx context.Context, name string) (*containerpb.NodePool, error) {
-	return a.until(ctx, name, func(np *containerpb.NodePool, _ time.Duration) bool {
-		if np == nil {
-			return true
-		}
-		s := sliceOf(np).Status
-		return s != SliceProvisioning && s != SliceStopping
-	})
-}
-
-// appears is how many poll intervals GKE's lists may be behind what it has
-// said: a minute.
-const appears = 60
-
-// appear is settle for a node pool that is there, as GKE has said. nil when no
-// list shows it in time.
-func (a *slicePoolApply) appear(ctx context.Context, name string) (*containerpb.NodePool, error) {
-	np, err := a.until(ctx, name, func(np *containerpb.NodePool, waited time.Duration) bool {
-		return np != nil || waited >= appears*a.c.cfg.PollInterval
-	})
-	if err != nil || np == nil {
-		return nil, err
-	}
-	return a.settle(ctx, name)
-}
-
-// until looks at a node pool, nil where a list does not show it, until enough
-// says so: ever more seldom, and all slices that wait look at the same lists.
-func (a *slicePoolApply) until(ctx context.Context, name string, enough func(np *containerpb.NodePool, waited time.Duration) bool) (*containerpb.NodePool, error) {
-	began := time.Now()
-	for {
-		waited := time.Since(began)
-		np, err := a.look(ctx, name, a.c.slow(waited))
-		if err != nil || enough(np, waited) {
-			return np, err
-		}
-		if gax.Sleep(ctx, a.c.slow(waited)) != nil {
-			t := poolTarget("waiting for", a.p.Cluster, name, []string{a.p.Zone})
-			return nil, &Error{Verb: t.verb, Object: t.object, Zone: t.zone, Cause: causeOfContext(ctx), Err: ctx.Err()}
-		}
-	}
-}
-
-// look finds a node pool in a list not older than age; nil when it is not there.
-func (a *slicePoolApply) look(ctx context.Context, name string, age time.Duration) (*containerpb.NodePool, error) {
-	all, err := a.c.listNodePools(ctx, a.p.Cluster, age)
-	if err != nil && !errors.Is(err, NotFound) {
-		return nil, err
-	}
-	for _, np := range all {
-		if np.GetName() == name {
-			return np, nil
-		}
-	}
-	return nil, nil
+	return a.c.settledPool(ctx, a.p.Cluster, name, []string{a.p.Zone})
 }
 
 // cleanupTime is how long removing what did not come up may take when the time
@@ -143,7 +90,7 @@ func (a *slicePoolApply) cleanUp(ctx context.Context, before map[int]*containerp
 		tasks.Go(func() {
 			name := a.p.NodePoolName(i)
 			// It may have come up since. When no list says, it is the next apply's.
-			np, err := a.look(ctx, name, listNow)
+			np, err := a.c.findPool(ctx, a.p.Cluster, name, listNow)
 			if err != nil || np != nil && !neverUp(np) {
 				return
 			}
