@@ -38,26 +38,28 @@ func (y *tally) add(o outcome) {
 }
 
 // begins are the scenarios' beginnings, each made once for all tests.
-var begins sync.Map // name to *sync.Once'd start
+var begins sync.Map // name to *beginning
 
-// begin makes what a scenario begins with, once.
+type beginning struct {
+	once sync.Once
+	made start
+}
+
+// begin makes what a scenario begins with, once. What is judged by is the
+// caller's scenario: another test may have allowed for less.
 func begin(t *testing.T, all *benches, s scenario) start {
 	t.Helper()
-	made, _ := begins.LoadOrStore(s.name, &struct {
-		sync.Once
-		start
-	}{})
-	one := made.(*struct {
-		sync.Once
-		start
+	kept, _ := begins.LoadOrStore(s.name, &beginning{})
+	one := kept.(*beginning)
+	one.once.Do(func() {
+		t.Run("undisturbed", func(t *testing.T) { one.made = prepare(t, all, s) })
 	})
-	one.Do(func() {
-		t.Run("undisturbed", func(t *testing.T) { one.start = prepare(t, all, s) })
-	})
-	if one.calls == nil {
+	if one.made.calls == nil {
 		t.Fatal("the undisturbed apply did not pass")
 	}
-	return one.start
+	from := one.made
+	from.scenario = s
+	return from
 }
 
 // sample picks n cells at random, the same ones each time.

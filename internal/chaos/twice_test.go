@@ -51,3 +51,16 @@ func TestTwoAppliesAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// What a test allows for reaches the judge, whichever test made the beginning.
+func TestABeginningIsJudgedByItsCaller(t *testing.T) {
+	s := scenario{name: "made by another test"}
+	kept := &beginning{made: start{scenario: s, calls: []string{"GetCluster"}}}
+	kept.once.Do(func() {})
+	begins.Store(s.name, kept)
+	t.Cleanup(func() { begins.Delete(s.name) })
+	s.rounds = 2
+	if got := begin(t, nil, s).model().rounds; got != 2 {
+		t.Errorf("%d rounds allowed, want 2", got)
+	}
+}
