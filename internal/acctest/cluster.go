@@ -30,6 +30,7 @@ type Cluster struct {
 	pods  []corev1.Pod
 	sets  []jobset.JobSet
 	deny  bool
+	store *store // see Keep
 }
 
 func newCluster(t testing.TB) *Cluster {
@@ -117,7 +118,15 @@ func (c *Cluster) answer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the account may not use this cluster", http.StatusForbidden)
 		return
 	}
+	if c.store != nil && c.store.serve(w, r) {
+		return
+	}
 	out := c.resource(r.URL.Path)
+	if c.store != nil && (out == nil || r.URL.Path == "/apis") {
+		if found := c.store.discover(r.URL.Path); found != nil {
+			out = found
+		}
+	}
 	if out == nil {
 		http.NotFound(w, r)
 		return
