@@ -21,7 +21,7 @@ type cpuFacet struct {
 func (f cpuFacet) how() string {
 	switch {
 	case f.apply == nil:
-		return "the pool is made anew: GKE cannot change it"
+		return "the pool is made anew, while another one stands in for it: GKE cannot change it"
 	case f.nodes != "":
 		return "in place; " + f.nodes
 	}
@@ -147,7 +147,7 @@ func (p CPUPool) or(have CPUPool) CPUPool {
 	return p
 }
 
-const remade = "DeleteNodePool, CreateNodePool"
+const remade = "CreateNodePool of a stand-in, DeleteNodePool, CreateNodePool, DeleteNodePool of the stand-in"
 
 // Fixed names what of p only another node pool can have.
 func (p CPUPool) Fixed(have CPUPool) []string {

@@ -3,7 +3,6 @@ package gke
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -70,8 +69,14 @@ func CPUPoolOf(np *containerpb.NodePool) CPUPool {
 	return p
 }
 
-func (t TrainingCluster) cpuPool(name string, now time.Time) *containerpb.NodePool {
-	p := t.CPUPools[name]
+// ownershipOfPool is what the labels of a CPU pool say. standsFor is the pool
+// that it stands in for, or "".
+func (t TrainingCluster) ownershipOfPool(standsFor string, now time.Time) Ownership {
+	return Ownership{Kind: KindCPUPool, Owner: t.Owner, Spec: t.Hash(), Pool: standsFor, Created: now}
+}
+
+// cpuPool is the request for a CPU pool.
+func (t TrainingCluster) cpuPool(name string, p CPUPool, own Ownership) *containerpb.NodePool {
 	np := &containerpb.NodePool{
 		Name:      name,
 		Locations: p.Zones,
@@ -85,7 +90,7 @@ func (t TrainingCluster) cpuPool(name string, now time.Time) *containerpb.NodePo
 			Spot:                   p.Spot != nil && *p.Spot,
 			ServiceAccount:         p.ServiceAccount,
 			OauthScopes:            p.Scopes,
-			ResourceLabels:         Ownership{Kind: KindCPUPool, Owner: t.Owner, Spec: t.Hash(), Created: now}.Labels(t.ResourceLabels),
+			ResourceLabels:         own.Labels(t.ResourceLabels),
 			WorkloadMetadataConfig: &containerpb.WorkloadMetadataConfig{Mode: containerpb.WorkloadMetadataConfig_GKE_METADATA},
 		},
 		Management: &containerpb.NodeManagement{AutoRepair: true, AutoUpgrade: true},
@@ -119,76 +124,6 @@ func (a *CPUAutoscaling) first(zones int) int {
 		return min(max(1, (a.TotalMin+zones-1)/zones), max(1, a.TotalMax/zones))
 	}
 	return min(max(1, a.Min), a.Max)
-}
-
-// updateCPUPools makes the CPU pools what t wants: first those that are new,
-// then changes, and last those that go, so that the system's pods always have
-// somewhere to be.
-func (c *Client) updateCPUPools(ctx context.Context, t TrainingCluster, owned []string) error {
-	list, err := c.ListNodePools(ctx, t.Name)
-	if err != nil {
-		return err
-	}
-	have := map[string]*containerpb.NodePool{}
-	for _, np := range list {
-		have[np.GetName()] = np
-	}
-	now := time.Now()
-	wanted := slices.Sorted(maps.Keys(t.CPUPools))
-	for _, name := range wanted {
-		np, ok := have[name]
-		mine := slices.Contains(owned, name) || OwnershipOf(np.GetConfig().GetResourceLabels()).Kind == KindCPUPool
-		switch {
-		case ok && !mine:
-			return &Error{Verb: "creating node pool", Object: t.Name.NodePool(name), Zone: t.Name.Location, Cause: AlreadyExists,
-				Message: "a node pool of this name exists and was not made as a CPU pool of this cluster; choose another name in cpu_pools"}
-		case !ok:
-			if err := c.CreateNodePool(ctx, t.Name, t.cpuPool(name, now), nil); err != nil {
-				return err
-			}
-		}
-	}
-	for _, name := range wanted {
-		if have[name] == nil {
-			continue
-		}
-		if err := c.updateCPUPool(ctx, t, have[name]); err != nil {
-			return err
-		}
-	}
-	for _, name := range owned {
-		if _, keep := t.CPUPools[name]; !keep && have[name] != nil {
-			if err := c.DeleteNodePool(ctx, t.Name, name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// updateCPUPool changes one pool, one operation per facet. What GKE cannot
-// change makes the pool anew under its name.
-func (c *Client) updateCPUPool(ctx context.Context, t TrainingCluster, np *containerpb.NodePool) error {
-	name := np.GetName()
-	want, have := t.CPUPools[name], CPUPoolOf(np)
-	// In ERROR is what an earlier run could not finish.
-	if len(want.Fixed(have)) > 0 || np.GetStatus() == containerpb.NodePool_ERROR {
-		t.CPUPools = maps.Clone(t.CPUPools)
-		t.CPUPools[name] = want.or(have)
-		if err := c.DeleteNodePool(ctx, t.Name, name); err != nil {
-			return err
-		}
-		return c.CreateNodePool(ctx, t.Name, t.cpuPool(name, time.Now()), nil)
-	}
-	for _, f := range cpuFacets {
-		if f.apply == nil || f.same(want, have) {
-			continue
-		}
-		if err := f.apply(ctx, c, t.Name, name, want, have); err != nil {
-			return amend(err, func(e *Error) { e.Verb = "updating " + f.name + " of node pool" })
-		}
-	}
-	return nil
 }
 
 // OtherPools describes the node pools of a cluster that are not among its CPU

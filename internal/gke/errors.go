@@ -60,6 +60,9 @@ type Error struct {
 	Facts   Facts  // what those words say
 	Account string // the credentials in use, when the error is about them; never their content
 	Err     error  // what the client library returned; nil for a failed operation
+	// State is what there is now, and what that means for the next apply, where a
+	// larger change stopped in its middle.
+	State string
 
 	answered bool // Message is GKE's
 }
@@ -76,6 +79,9 @@ func (e *Error) Error() string {
 	}
 	if next := e.Next(); next != "" {
 		msg += "\n" + next
+	}
+	if e.State != "" {
+		msg += "\n" + e.State
 	}
 	return msg
 }

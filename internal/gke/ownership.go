@@ -21,7 +21,7 @@ const (
 	LabelOwner   = LabelPrefix + "owner"   // the configuration's name, if it has one
 	LabelSpec    = LabelPrefix + "spec"    // versioned hash of what cannot change in place
 	LabelKind    = LabelPrefix + "kind"    // "cluster", "cpu-pool" or "slice"
-	LabelPool    = LabelPrefix + "pool"    // the slice pool that a node pool belongs to
+	LabelPool    = LabelPrefix + "pool"    // the slice pool that a node pool belongs to, or the CPU pool that it stands in for
 	LabelCreated = LabelPrefix + "created" // unix seconds of the create request
 	// LabelTopology is that of the slice, where the node pool itself does not say it:
 	// its workload policy does.

@@ -73,7 +73,7 @@ func (t TrainingCluster) Request(now time.Time) (*containerpb.Cluster, error) {
 		c.WorkloadIdentityConfig = nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.CPUPools)) {
-		c.NodePools = append(c.NodePools, t.cpuPool(name, now))
+		c.NodePools = append(c.NodePools, t.cpuPool(name, t.CPUPools[name], t.ownershipOfPool("", now)))
 	}
 	return t.withOverrides(c)
 }
@@ -141,8 +141,9 @@ func usable(n ClusterName, cluster *containerpb.Cluster) error {
 // UpdateTrainingCluster brings a running cluster from what GKE has to t, one
 // operation per facet, in an order that is safe: first the control plane, then
 // the CPU pools, new ones before old ones go. owned names the CPU pools that
-// this configuration had so far; other node pools are never touched. It goes by
-// what GKE has, so that after an interrupted run the next one goes on.
+// this configuration had so far: of those, and of no others, the ones that it
+// made are deleted when t does not want them any more. It goes by what GKE has,
+// so that after an interrupted run the next one goes on.
 func (c *Client) UpdateTrainingCluster(ctx context.Context, t TrainingCluster, owned []string) error {
 	cluster, err := c.SettleCluster(ctx, t.Name)
 	if err != nil {

@@ -207,9 +207,9 @@ func (m *model) imported(ctx context.Context, n gke.ClusterName, c *containerpb.
 	m.read(ctx, c, cpuPoolsOf(c), diags)
 }
 
-// refresh takes over what differs from the state. A node pool that is not in
-// cpu_pools is no business of ours.
-func (m *model) refresh(ctx context.Context, c *containerpb.Cluster, diags *diag.Diagnostics) {
+// refresh takes over what differs from the state. A node pool that is neither in
+// cpu_pools nor made for it is no business of ours.
+func (m *model) refresh(ctx context.Context, c *containerpb.Cluster, owner string, diags *diag.Diagnostics) {
 	if v := m.MinVersion.ValueString(); v != "" && gke.OlderVersion(c.GetCurrentMasterVersion(), v) {
 		m.MinVersion = types.StringValue(c.GetCurrentMasterVersion()) // shows as a change to make
 	}
@@ -217,7 +217,33 @@ func (m *model) refresh(ctx context.Context, c *containerpb.Cluster, diags *diag
 		m.Overrides = types.StringValue(gke.TrainingCluster{Overrides: m.Overrides.ValueString()}.DriftedOverrides(c))
 	}
 	m.refreshLabels(c)
-	m.read(ctx, c, m.ownedPools(), diags)
+	m.read(ctx, c, slices.Concat(m.ownedPools(), gke.OwnCPUPools(c, owner)), diags)
+	if c.GetStatus() != containerpb.Cluster_PROVISIONING { // else its status shows it
+		m.unfinished(c)
+	}
+}
+
+// unfinished shows the CPU pools that are being made or removed, or did not come
+// up, as pools without nodes: as a change to make, which the next apply finishes.
+func (m *model) unfinished(c *containerpb.Cluster) {
+	names := gke.UnfinishedPools(c)
+	pools := eachObject(m.CPUPools, func(pool string, p types.Object) attr.Value {
+		if !slices.Contains(names, pool) {
+			return p
+		}
+		return eachAttribute(p, func(name string, v attr.Value) attr.Value {
+			switch name {
+			case "node_count":
+				return types.Int64Value(0)
+			case "autoscaling":
+				return types.ObjectNull(autoscalingType.AttrTypes)
+			}
+			return v
+		})
+	})
+	if pools, ok := pools.(types.Map); ok {
+		m.CPUPools = pools
+	}
 }
 
 // refreshLabels shows labels that somebody changed or added where the user

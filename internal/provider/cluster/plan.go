@@ -3,8 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -58,7 +56,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		if resp.Diagnostics.HasError() {
 			return
 		}
-		remade(ctx, *state, config, &resp.Diagnostics)
+		if foreign := recallForeign(ctx, req.Private, &resp.Diagnostics); len(paths) == 0 {
+			remade(ctx, *state, config, &resp.Diagnostics)
+			changesOfPools(*state, plan, foreign, &resp.Diagnostics)
+		}
 		plan.open(*state)
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -265,21 +266,4 @@ func (r *Resource) replaces(ctx context.Context, state, plan, config model, diag
 	diags.AddAttributeWarning(paths[0], "Cluster "+name+" is replaced by another one",
 		"Everything that runs on it goes with it. GKE cannot change this of a cluster:\n"+because)
 	return paths
-}
-
-// remade warns of CPU pools that are made anew because GKE cannot change them.
-func remade(ctx context.Context, state, config model, diags *diag.Diagnostics) {
-	before := state.pools(ctx, diags)
-	after := config.pools(ctx, diags)
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		was, ok := before[name]
-		if !ok {
-			continue
-		}
-		if fixed := after[name].spec().Fixed(was.spec()); len(fixed) > 0 {
-			diags.AddAttributeWarning(path.Root("cpu_pools"), fmt.Sprintf("CPU pool %s is made anew", name),
-				fmt.Sprintf("GKE cannot change %s of a node pool, so cpu_pools[%q] is deleted and made again; pods that run there wait meanwhile. "+
-					"To avoid that, add a pool of another name and remove this one: new pools are made before old ones go.", strings.Join(fixed, " and "), name))
-		}
-	}
 }

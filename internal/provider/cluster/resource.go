@@ -131,8 +131,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if importing {
 		m.imported(ctx, n, found, r.data.DefaultLabels, &resp.Diagnostics)
 	} else {
-		m.refresh(ctx, found, &resp.Diagnostics)
+		m.refresh(ctx, found, r.data.Owner, &resp.Diagnostics)
 	}
+	resp.Diagnostics.Append(rememberForeign(ctx, resp.Private, gke.ForeignPools(found))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 

@@ -51,14 +51,16 @@ func cpuPoolsAttribute() schema.Attribute {
 	return schema.MapNestedAttribute{
 		Required: true,
 		MarkdownDescription: "The node pools without TPUs, by name: at least one, for the system's and the controllers' pods. Pools are added, changed and removed one by one, new ones first. " +
-			"A change of machine, disk or version replaces the pool's nodes one after the other.",
+			"A change of machine, disk or version replaces the pool's nodes one after the other. " +
+			"A pool that is taken out is deleted if it was made here, which its labels say; one that somebody else made, such as those of an imported cluster, stays as it is and is no longer managed, and the plan warns of it. " +
+			"A pool that an interrupted apply made is shown by the next plan, and one that is not up is shown without nodes; the next apply goes on with it.",
 		Validators:   []validator.Map{mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(tpuattr.DNSLabel(gke.MaxName))},
 		NestedObject: schema.NestedAttributeObject{Attributes: cpuPoolAttributes()},
 	}
 }
 
 func cpuPoolAttributes() map[string]schema.Attribute {
-	const anew = " GKE cannot change it: the pool is deleted and made anew, and its pods wait meanwhile. To avoid that, add a pool of another name in its place."
+	const anew = " GKE cannot change it: the pool is made anew, while a pool named NAME-stand-in takes its pods, which needs room for both."
 	return map[string]schema.Attribute{
 		"machine_type": schema.StringAttribute{
 			Required:            true,
