@@ -17,8 +17,9 @@ import (
 type model struct {
 	cluster  string // "" is none
 	pools    []string
-	machine  string // of every slice
-	diskGB   int32  // of every slice, when not 0
+	cpu      []string // those of them that are no slices
+	machine  string   // of every slice
+	diskGB   int32    // of every slice, when not 0
 	policies int
 	// made may be created, once, and removed may be deleted. Whatever else
 	// there was before keeps its identity.
@@ -82,7 +83,7 @@ func (m model) judge(f facts, known state) (v verdict) {
 		case p.Status != containerpb.NodePool_RUNNING:
 			v.losses = append(v.losses, fmt.Sprintf("node pool %s is %s", name, p.Status))
 		}
-		if name == systemPool {
+		if slices.Contains(m.cpu, name) {
 			continue
 		}
 		if got := p.GetConfig().GetMachineType(); m.machine != "" && got != m.machine {

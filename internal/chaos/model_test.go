@@ -69,6 +69,7 @@ func TestWhatAScenarioMayMakeAndRemove(t *testing.T) {
 		{scenario{before: slicesOf(2), after: slicesOf(3)}, []string{"slices-2"}, nil},
 		{scenario{before: slicesOf(2), after: slicesOf(1)}, nil, []string{"slices-1"}},
 		{scenario{before: slicesOf(1), after: &pool{accelerator: "v5p-8", count: 1}, remade: true}, []string{"slices-0"}, []string{"slices-0"}},
+		{scenario{before: &one, after: &oneLater}, []string{"system", "system-stand-in", "heads"}, []string{"system", "system-stand-in", "old"}},
 	} {
 		m := c.s.model()
 		if d := cmp.Diff(c.made, m.made) + cmp.Diff(c.removed, m.removed); d != "" {

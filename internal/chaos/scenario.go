@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // systemPool is the CPU pool that every cluster here has.
@@ -12,9 +13,44 @@ const clusterHCL = `
 resource "tpu_training_cluster" "main" {
   name                = "main"
   deletion_protection = false
-  cpu_pools           = { %s = { machine_type = "e2-standard-8" } }
+  cpu_pools           = { %s }
 }
 `
+
+// cpuPools are the CPU pools of a cluster beside systemPool, and what of that
+// GKE cannot change.
+type cpuPools struct {
+	system string // HCL
+	others []string
+}
+
+func (c cpuPools) hcl() string {
+	all := []string{fmt.Sprintf(`%s = { machine_type = "e2-standard-8", %s }`, systemPool, c.system)}
+	for _, name := range c.others {
+		all = append(all, name+` = { machine_type = "n2-standard-64" }`)
+	}
+	return strings.Join(all, ", ")
+}
+
+// changes are the CPU pools that a change makes and removes: one that is made
+// anew has another one stand in for it meanwhile.
+func (c cpuPools) changes(to cpuPools) (made, removed []string) {
+	if c.system != to.system {
+		both := []string{systemPool, systemPool + "-stand-in"}
+		made, removed = both, slices.Clone(both)
+	}
+	for _, name := range to.others {
+		if !slices.Contains(c.others, name) {
+			made = append(made, name)
+		}
+	}
+	for _, name := range c.others {
+		if !slices.Contains(to.others, name) {
+			removed = append(removed, name)
+		}
+	}
+	return made, removed
+}
 
 // pool is a slice pool of a configuration.
 type pool struct {
@@ -23,10 +59,11 @@ type pool struct {
 	more                 string // further lines of HCL
 	diskGB               int32
 	policies             int
+	cpu                  cpuPools
 }
 
 func (p pool) hcl() string {
-	return fmt.Sprintf(clusterHCL, systemPool) + fmt.Sprintf(`
+	return fmt.Sprintf(clusterHCL, p.cpu.hcl()) + fmt.Sprintf(`
 resource "tpu_slice_pool" "slices" {
   cluster     = tpu_training_cluster.main.id
   name        = "slices"
@@ -65,6 +102,9 @@ var (
 		more: "node = { boot_disk = { size_gb = 200 } }"}
 	other  = pool{accelerator: "v5litepod-32", machine: "ct5lp-hightpu-4t", count: 4}
 	placed = pool{accelerator: "tpu7x-64", count: 2, policies: 1}
+	// A cluster whose CPU pools change: one comes, one goes, one is made anew.
+	one      = pool{accelerator: "v5litepod-16", machine: "ct5lp-hightpu-4t", count: 1, cpu: cpuPools{others: []string{"old"}}}
+	oneLater = pool{accelerator: "v5litepod-16", machine: "ct5lp-hightpu-4t", count: 1, cpu: cpuPools{system: "spot = true", others: []string{"heads"}}}
 )
 
 // scenarios are what the matrices go over.
@@ -77,6 +117,7 @@ var scenarios = []scenario{
 	{name: "destroy", before: &four},
 	{name: "create with a workload policy", after: &placed},
 	{name: "destroy with a workload policy", before: &placed},
+	{name: "CPU pools changed", before: &one, after: &oneLater},
 }
 
 // model is what the scenario must come to.
@@ -88,8 +129,9 @@ func (s scenario) model() model {
 	}
 	if s.after != nil {
 		has = append(s.after.nodePools(), "main")
+		cpu := append([]string{systemPool}, s.after.cpu.others...)
 		m = model{
-			cluster: "main", pools: append(s.after.nodePools(), systemPool),
+			cluster: "main", pools: append(s.after.nodePools(), cpu...), cpu: cpu,
 			machine: s.after.machine, diskGB: s.after.diskGB, policies: s.after.policies,
 		}
 	}
@@ -104,7 +146,16 @@ func (s scenario) model() model {
 			m.removed = append(m.removed, n)
 		}
 	}
+	if s.before != nil && s.after != nil {
+		made, removed := s.before.cpu.changes(s.after.cpu)
+		m.made, m.removed = append(m.made, made...), append(m.removed, removed...)
+	}
 	return m
+}
+
+// renews tells whether the change deletes something and makes it again.
+func (s scenario) renews() bool {
+	return s.remade || s.before != nil && s.after != nil && s.before.cpu.system != s.after.cpu.system
 }
 
 // hcl is a configuration; that of nothing is the provider alone.

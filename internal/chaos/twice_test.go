@@ -19,7 +19,7 @@ func TestTwoAppliesAtOnce(t *testing.T) {
 		if *only != "" && s.name != *only {
 			continue
 		}
-		if s.remade {
+		if s.renews() {
 			s.rounds = 2
 		}
 		t.Run(s.name, func(t *testing.T) {
