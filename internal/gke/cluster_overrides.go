@@ -216,6 +216,32 @@ func (t TrainingCluster) FixedOverrides(before TrainingCluster) []string {
 	return out
 }
 
+// DroppedOverrides names the fields of before's cluster_overrides that t's do
+// not set: GKE keeps what it has of them.
+func (t TrainingCluster) DroppedOverrides(before TrainingCluster) []string {
+	now, err := t.overrides()
+	was, err2 := before.overrides()
+	if err != nil || err2 != nil {
+		return nil
+	}
+	return dropped("", was, now)
+}
+
+func dropped(in string, was, now map[string]any) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		value, kept := now[name]
+		before, nested := was[name].(map[string]any)
+		after, still := value.(map[string]any)
+		switch {
+		case !kept:
+			names = append(names, in+name)
+		case nested && still:
+			names = append(names, dropped(in+name+".", before, after)...)
+		}
+	}
+	return names
+}
+
 // applyOverrides changes the fields of cluster_overrides that differ, one
 // operation each.
 func (c *Client) applyOverrides(ctx context.Context, t TrainingCluster, have *containerpb.Cluster) error {

@@ -308,3 +308,24 @@ func TestRequest(t *testing.T) {
 		t.Error("the setting does nothing")
 	}
 }
+
+// Fields that the overrides set no more are named, however deep.
+func TestDroppedOverrides(t *testing.T) {
+	for _, c := range []struct {
+		was, now string
+		want     []string
+	}{
+		{`{"costManagementConfig": {"enabled": true}}`, ``, []string{"costManagementConfig"}},
+		{`{"costManagementConfig": {"enabled": true}}`, `{"costManagementConfig": {"enabled": false}}`, nil},
+		{`{"costManagementConfig": {"enabled": true}}`, `{"costManagementConfig": {}}`, []string{"costManagementConfig.enabled"}},
+		{`{"cost_management_config": {"enabled": true}}`, `{"costManagementConfig": {"enabled": true}}`, nil},
+		{`{"networkConfig": {"gatewayApiConfig": {"channel": "CHANNEL_STANDARD"}, "enableFqdnNetworkPolicy": true}, "description": "x"}`, `{"networkConfig": {"enableFqdnNetworkPolicy": true}}`,
+			[]string{"description", "networkConfig.gatewayApiConfig"}},
+		{``, `{"description": "x"}`, nil},
+		{`{"description": "x"}`, `no JSON`, nil},
+	} {
+		if d := cmp.Diff(c.want, TrainingCluster{Overrides: c.now}.DroppedOverrides(TrainingCluster{Overrides: c.was})); d != "" {
+			t.Errorf("%s -> %s (-want +got):\n%s", c.was, c.now, d)
+		}
+	}
+}

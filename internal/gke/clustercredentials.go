@@ -8,6 +8,8 @@ import (
 
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"golang.org/x/oauth2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 )
 
 // EndpointKind is one of the ways to a cluster's API server.
@@ -25,6 +27,9 @@ func EndpointKinds() []EndpointKind {
 	return []EndpointKind{EndpointIP, EndpointPrivateIP, EndpointDNS}
 }
 
+// opensDNS says how a DNS endpoint comes to answer everybody whom IAM lets through.
+const opensDNS = "enable it: gcloud container clusters update --enable-dns-access, or control_plane = { dns_endpoint = true } of its tpu_training_cluster"
+
 // ClusterCredentials are what any Kubernetes client needs to reach a cluster
 // for as long as the token lives.
 type ClusterCredentials struct {
@@ -41,16 +46,13 @@ func (c *Client) ClusterCredentials(ctx context.Context, n ClusterName, kind End
 	if err != nil {
 		return ClusterCredentials{}, err
 	}
-	fail := func(err error) (ClusterCredentials, error) {
-		return ClusterCredentials{}, &Error{Verb: "reaching cluster", Object: n.String(), Zone: n.Location, Message: err.Error(), Err: err}
-	}
 	var out ClusterCredentials
 	if out.Endpoint, err = endpointOf(cluster, kind); err != nil {
-		return fail(err)
+		return ClusterCredentials{}, notReached(n, Unavailable, err)
 	}
 	if kind != EndpointDNS { // its certificate is Google's own
 		if out.CA, err = CA(cluster); err != nil {
-			return fail(err)
+			return ClusterCredentials{}, notReached(n, Other, err)
 		}
 	}
 	var token *oauth2.Token
@@ -64,6 +66,52 @@ func (c *Client) ClusterCredentials(ctx context.Context, n ClusterName, kind End
 	}
 	out.Token, out.Expiry = token.AccessToken, token.Expiry
 	return out, nil
+}
+
+// Access finds how to reach a cluster's API server, with the same credentials
+// as the Container API: by its public address; by its DNS name where there is no
+// public address and the name answers everybody whom IAM lets through; else by
+// its private address.
+func (c *Client) Access(ctx context.Context, n ClusterName) (kube.Access, error) {
+	cluster, err := c.GetCluster(ctx, n)
+	if err != nil {
+		return kube.Access{}, err
+	}
+	dns := cluster.GetControlPlaneEndpointsConfig().GetDnsEndpointConfig()
+	if dns.GetEndpoint() != "" && dns.GetAllowExternalTraffic() && !publicAddress(cluster) {
+		// The DNS endpoint has a certificate of Google's public authority.
+		return kube.Access{Name: n.String(), Server: "https://" + dns.GetEndpoint(), Tokens: c.tokens}, nil
+	}
+	if cluster.GetEndpoint() == "" {
+		why := fmt.Errorf("it has no endpoint; its status is %s", cluster.GetStatus())
+		if dns.GetEndpoint() != "" && !dns.GetAllowExternalTraffic() {
+			why = fmt.Errorf("%w. Its DNS endpoint refuses traffic from outside GKE's network; %s", why, opensDNS)
+		}
+		return kube.Access{}, notReached(n, Unavailable, why)
+	}
+	ca, err := CA(cluster)
+	if err != nil {
+		return kube.Access{}, notReached(n, Other, err)
+	}
+	return kube.Access{Name: n.String(), Server: "https://" + cluster.GetEndpoint(), CA: ca, Tokens: c.tokens}, nil
+}
+
+// publicAddress tells whether the API server has an IP address that answers
+// from outside its VPC. Clusters of before the DNS endpoint say it in their
+// private cluster configuration.
+func publicAddress(cluster *containerpb.Cluster) bool {
+	ip := cluster.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig()
+	switch {
+	case ip != nil && ip.Enabled != nil && !ip.GetEnabled():
+		return false
+	case ip != nil && ip.EnablePublicEndpoint != nil:
+		return ip.GetEnablePublicEndpoint()
+	}
+	return !cluster.GetPrivateClusterConfig().GetEnablePrivateEndpoint()
+}
+
+func notReached(n ClusterName, cause Cause, err error) error {
+	return &Error{Verb: "reaching cluster", Object: n.String(), Zone: n.Location, Cause: cause, Message: err.Error(), Err: err}
 }
 
 // endpointOf is the host of a cluster's API server, or why there is none of
@@ -84,9 +132,9 @@ func endpointOf(cluster *containerpb.Cluster, kind EndpointKind) (string, error)
 		}
 	case EndpointDNS:
 		host = dns.GetEndpoint()
-		hint = "; enable it: gcloud container clusters update --enable-dns-access"
+		hint = "; " + opensDNS
 		if host != "" && dns.AllowExternalTraffic != nil && !dns.GetAllowExternalTraffic() {
-			hint, host = "; it has a DNS endpoint that refuses traffic from outside GKE's network: gcloud container clusters update --enable-dns-access", ""
+			hint, host = "; it has a DNS endpoint that refuses traffic from outside GKE's network; "+opensDNS, ""
 		}
 	default:
 		return "", fmt.Errorf("%q is no kind of endpoint: want one of %v", kind, EndpointKinds())

@@ -9,7 +9,6 @@ import (
 
 	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/googleapis/gax-go/v2"
-	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 )
 
 func clusterTarget(verb string, n ClusterName) target {
@@ -23,13 +22,15 @@ func (c *Client) GetCluster(ctx context.Context, n ClusterName) (*containerpb.Cl
 	})
 }
 
-// ListClusters lists the clusters of a location; "-" is every location.
-func (c *Client) ListClusters(ctx context.Context, project, location string) ([]*containerpb.Cluster, error) {
+// ListClusters lists the clusters of a location; "-" is every location. silent
+// are zones and regions that did not answer GKE: of what they have the list may
+// lack all.
+func (c *Client) ListClusters(ctx context.Context, project, location string) (clusters []*containerpb.Cluster, silent []string, err error) {
 	parent := "projects/" + project + "/locations/" + location
 	r, err := call(ctx, c, target{verb: "listing clusters of", object: parent}, func(ctx context.Context) (*containerpb.ListClustersResponse, error) {
 		return c.api.ListClusters(ctx, &containerpb.ListClustersRequest{Parent: parent})
 	})
-	return r.GetClusters(), err
+	return r.GetClusters(), r.GetMissingZones(), err
 }
 
 // CreateCluster creates a cluster and waits until it runs. sent, if not nil, is
@@ -99,29 +100,6 @@ func (c *Client) clusterWhen(ctx context.Context, n ClusterName, enough func(clu
 			return cluster, &Error{Verb: "waiting for cluster", Object: n.String(), Zone: n.Location, Cause: causeOfContext(ctx), Err: err}
 		}
 	}
-}
-
-// Access finds how to reach a cluster's API server, with the same credentials
-// as the Container API.
-func (c *Client) Access(ctx context.Context, n ClusterName) (kube.Access, error) {
-	cluster, err := c.GetCluster(ctx, n)
-	if err != nil {
-		return kube.Access{}, err
-	}
-	ends := cluster.GetControlPlaneEndpointsConfig()
-	if ip, dns := ends.GetIpEndpointsConfig(), ends.GetDnsEndpointConfig(); ip != nil && ip.Enabled != nil && !ip.GetEnabled() && dns.GetAllowExternalTraffic() {
-		// The DNS endpoint has a certificate of Google's public authority.
-		return kube.Access{Name: n.String(), Server: "https://" + dns.GetEndpoint(), Tokens: c.tokens}, nil
-	}
-	if cluster.GetEndpoint() == "" {
-		return kube.Access{}, &Error{Verb: "reaching cluster", Object: n.String(), Zone: n.Location, Cause: Unavailable,
-			Message: fmt.Sprintf("it has no endpoint; its status is %s", cluster.GetStatus())}
-	}
-	ca, err := CA(cluster)
-	if err != nil {
-		return kube.Access{}, &Error{Verb: "reaching cluster", Object: n.String(), Zone: n.Location, Message: err.Error(), Err: err}
-	}
-	return kube.Access{Name: n.String(), Server: "https://" + cluster.GetEndpoint(), CA: ca, Tokens: c.tokens}, nil
 }
 
 // CA is the public certificate (PEM) that signs the cluster's API server.

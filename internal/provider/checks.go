@@ -1,14 +1,16 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
-	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	tpuattr "github.com/tpu-training/terraform-provider-tpu/internal/provider/attr"
@@ -24,6 +26,39 @@ func checkCredentials(text string) error {
 	return err
 }
 
+// unlessBoth checks one of two attributes that exclude each other. When both are
+// set that is the one thing to say, and one of them says it: what is wrong with
+// either by itself may not matter.
+type unlessBoth struct {
+	check validator.String
+	other string
+	says  bool
+}
+
+// Description implements validator.Describer.
+func (v unlessBoth) Description(ctx context.Context) string {
+	return v.check.Description(ctx) + ", without " + v.other
+}
+
+// MarkdownDescription implements validator.Describer.
+func (v unlessBoth) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// ValidateString implements validator.String.
+func (v unlessBoth) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	var other types.String
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root(v.other), &other)...)
+	switch {
+	case other.IsNull() || other.IsUnknown():
+		v.check.ValidateString(ctx, req, resp)
+	case v.says:
+		resp.Diagnostics.AddAttributeError(req.Path, "Two sets of credentials",
+			fmt.Sprintf("Both %s and %s are set, and only one can be used: take the other out.", req.Path, v.other))
+	}
+}
+
 // serviceAccount is an email address of IAM's own domains, or a unique id.
 var serviceAccount = regexp.MustCompile(`^([^@\s/]+@([a-z0-9.-]+\.)?gserviceaccount\.com|[0-9]{10,})$`)
 
@@ -32,35 +67,6 @@ func checkAccount(s string) error {
 		return nil
 	}
 	return fmt.Errorf("%q is not a service account: want its email address, such as NAME@PROJECT.iam.gserviceaccount.com, without a prefix", s)
-}
-
-// projectID is of a domain (example.com:id) or not, or its number.
-var projectID = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z]([a-z0-9-]*[a-z0-9])?$|^[0-9]+$`)
-
-func checkProject(s string) error {
-	switch {
-	case s == "": // `-var project=` and the like
-		return errors.New("project is empty: leave it out to use the environment")
-	case strings.HasPrefix(s, "projects/"):
-		return fmt.Errorf("%q is a path: want the project's id alone, %q", s, strings.TrimPrefix(s, "projects/"))
-	case !projectID.MatchString(s):
-		return fmt.Errorf("%q is not a project's id: lowercase letters, digits and dashes, starting with a letter (its name in the console may be another)", s)
-	}
-	return nil
-}
-
-// locationName is a region (us-west4), a zone (us-west4-a), or one of the zones
-// for AI (us-central1-ai1a).
-var locationName = regexp.MustCompile(`^[a-z]+(-[a-z]+)*[0-9]+(-[a-z0-9]+)?$`)
-
-func checkLocation(s string) error {
-	switch {
-	case s == "":
-		return errors.New("location is empty: leave it out to use the environment")
-	case !locationName.MatchString(s):
-		return fmt.Errorf("%q is not a location: want a zone such as us-west4-a or a region such as us-west4", s)
-	}
-	return nil
 }
 
 // duration accepts durations of up to most.

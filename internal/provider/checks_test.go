@@ -107,6 +107,26 @@ func TestWrongSettingsAreRefusedInWords(t *testing.T) {
 	}
 }
 
+// Both kinds of credentials are one error, whatever else is wrong with them.
+func TestTwoSetsOfCredentialsAreOneError(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"both good":            {"/nowhere/key.json", "ya29.token"},
+		"wrong credentials":    {`{"type": "service_account"}`, "ya29.token"},
+		"nonsense credentials": {"s3cret", "ya29.token"},
+		"wrong token":          {"/nowhere/key.json", "s3cret and more"},
+		"both wrong":           {"s3cret", ""},
+	} {
+		got := validate(t, map[string]tftypes.Value{"credentials": str(c[0]), "access_token": str(c[1])})
+		if len(got) != 1 || got[0].Summary != "Two sets of credentials" || got[0].Detail != "Both credentials and access_token are set, and only one can be used: take the other out." {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	unknown := tftypes.NewValue(tftypes.String, tftypes.UnknownValue)
+	if got := validate(t, map[string]tftypes.Value{"credentials": str("s3cret"), "access_token": unknown}); len(got) != 1 || got[0].Summary != "Invalid credentials" {
+		t.Errorf("with a token that is not known: %v", got)
+	}
+}
+
 // What only the environment or the moment of the plan can tell.
 func TestConfigureRefusesInWords(t *testing.T) {
 	yes := tftypes.NewValue(tftypes.Bool, true)
@@ -154,7 +174,7 @@ func TestUnknownCredentialsSendNothing(t *testing.T) {
 		if diags.HasError() {
 			t.Fatal(diags)
 		}
-		if _, err := data.GKE.ListClusters(t.Context(), "p", "-"); err == nil || !strings.Contains(err.Error(), "the provider's "+name+" is not known before the apply") {
+		if _, _, err := data.GKE.ListClusters(t.Context(), "p", "-"); err == nil || !strings.Contains(err.Error(), "the provider's "+name+" is not known before the apply") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -55,27 +54,24 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 				Optional: true,
 				MarkdownDescription: "The default Google Cloud project. " +
 					"Without it, the first of `GOOGLE_PROJECT`, `GOOGLE_CLOUD_PROJECT`, `GCLOUD_PROJECT` and `CLOUDSDK_CORE_PROJECT` that is set.",
-				Validators: []validator.String{tpuattr.Check("Invalid project", "a project's id", checkProject)},
+				Validators: []validator.String{tpuattr.Project("the environment")},
 			},
 			"location": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "The default location: a zone (`us-west4-a`) or a region (`us-west4`). " +
 					"Without it, `GOOGLE_ZONE`, `GCLOUD_ZONE`, `CLOUDSDK_COMPUTE_ZONE`, then `GOOGLE_REGION`, `GCLOUD_REGION`, `CLOUDSDK_COMPUTE_REGION`.",
-				Validators: []validator.String{tpuattr.Check("Invalid location", "a zone or a region", checkLocation)},
+				Validators: []validator.String{tpuattr.Location("the environment")},
 			},
 			"credentials": schema.StringAttribute{
 				Optional: true, Sensitive: true,
 				MarkdownDescription: "Credentials JSON, or the path of a file with it: a service account key, a workload identity federation configuration, an impersonation, or a user's login. " +
 					"Without it and `access_token`, the environment: see [Authentication](#authentication).",
-				Validators: []validator.String{
-					stringvalidator.ConflictsWith(path.MatchRoot("access_token")),
-					tpuattr.Check("Invalid credentials", "credentials JSON, or the path of a file with it", checkCredentials),
-				},
+				Validators: []validator.String{unlessBoth{other: "access_token", says: true, check: tpuattr.Check("Invalid credentials", "credentials JSON, or the path of a file with it", checkCredentials)}},
 			},
 			"access_token": schema.StringAttribute{
 				Optional: true, Sensitive: true,
 				MarkdownDescription: "An OAuth 2.0 access token. It is used as it is and cannot be renewed: a wait that is longer than its life (an hour, usually) fails.",
-				Validators:          []validator.String{tpuattr.Check("Invalid access token", "an OAuth 2.0 access token", gke.CheckAccessToken)},
+				Validators:          []validator.String{unlessBoth{other: "credentials", check: tpuattr.Check("Invalid access token", "an OAuth 2.0 access token", gke.CheckAccessToken)}},
 			},
 			"impersonate_service_account": schema.StringAttribute{
 				Optional: true,

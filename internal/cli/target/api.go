@@ -39,16 +39,16 @@ func newAPI(ctx context.Context) (*api, error) {
 	return &api{client}, nil
 }
 
-func (a *api) Clusters(ctx context.Context, project, location string) ([]gke.ClusterName, error) {
-	clusters, err := a.client.ListClusters(ctx, project, location)
+func (a *api) Clusters(ctx context.Context, project, location string) (names []gke.ClusterName, silent []string, err error) {
+	clusters, silent, err := a.client.ListClusters(ctx, project, location)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	names := make([]gke.ClusterName, len(clusters))
+	names = make([]gke.ClusterName, len(clusters))
 	for i, c := range clusters {
 		names[i] = gke.ClusterName{Project: project, Location: c.GetLocation(), Cluster: c.GetName()}
 	}
-	return names, nil
+	return names, silent, nil
 }
 
 func (a *api) Access(ctx context.Context, name gke.ClusterName) (kube.Access, error) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -63,8 +64,9 @@ func FromEnvironment(getenv func(string) string) Options { return Options{}.with
 
 // Finder is the part of the Container API that finding a cluster takes.
 type Finder interface {
-	// Clusters lists the clusters of a location; "-" is all of them.
-	Clusters(ctx context.Context, project, location string) ([]gke.ClusterName, error)
+	// Clusters lists the clusters of a location; "-" is all of them. silent are
+	// zones and regions that did not answer.
+	Clusters(ctx context.Context, project, location string) (names []gke.ClusterName, silent []string, err error)
 }
 
 // Find settles which cluster is meant.
@@ -86,19 +88,44 @@ func Find(ctx context.Context, o Options, f Finder) (gke.ClusterName, error) {
 	if !o.hint {
 		location = cmp.Or(o.Location, "-")
 	}
-	all, err := f.Clusters(ctx, o.Project, location)
+	all, silent, err := f.Clusters(ctx, o.Project, location)
 	if err != nil {
 		return gke.ClusterName{}, err
 	}
-	return choose(all, o)
+	n, err := choose(all, o)
+	if len(silent) > 0 && (err != nil || !o.near(n, silent)) {
+		return gke.ClusterName{}, unsettled(all, silent, o)
+	}
+	return n, err
+}
+
+// near tells whether a cluster is the one that is meant whatever there is in
+// the silent zones: it is where the hint points, and there all answered.
+func (o Options) near(n gke.ClusterName, silent []string) bool {
+	return o.hint && n.Location == o.Location && !slices.Contains(silent, o.Location)
+}
+
+// where is where a cluster was looked for.
+func (o Options) where() string {
+	if o.Location != "" && !o.hint {
+		return o.Location + " of project " + o.Project
+	}
+	return "project " + o.Project
+}
+
+// unsettled is that a list is not complete: what it lacks may be the cluster
+// that is meant, or another one of its name.
+func unsettled(all []gke.ClusterName, silent []string, o Options) error {
+	found := ""
+	if len(all) > 0 {
+		found = "; these answered\n" + lines(all)
+	}
+	return fmt.Errorf("which cluster is meant is not settled in %s: %s; try again, or name the cluster in full with --cluster%s", o.where(), gke.Unheard(silent), found)
 }
 
 // choose takes the one cluster that fits, or says why there is none.
 func choose(all []gke.ClusterName, o Options) (gke.ClusterName, error) {
-	where := "project " + o.Project
-	if o.Location != "" && !o.hint {
-		where = o.Location + " of " + where
-	}
+	where := o.where()
 	fit := filter(all, func(c gke.ClusterName) bool { return o.Cluster == "" || c.Cluster == o.Cluster })
 	if o.hint && len(fit) > 1 { // prefer what is in the zone, then in its region
 		for _, near := range []func(gke.ClusterName) bool{
@@ -141,21 +168,13 @@ func lines(names []gke.ClusterName) string {
 }
 
 // missing explains that a cluster that was named in full is not there, by what
-// is: in that place, else in the project. That those cannot be listed is no
-// news.
+// is. That those cannot be listed is no news.
 func missing(ctx context.Context, name gke.ClusterName, f Finder) error {
-	err := fmt.Errorf("cluster %s does not exist in %s of project %s", name.Cluster, name.Location, name.Project)
-	all, listErr := f.Clusters(ctx, name.Project, "-")
-	if listErr != nil {
-		return fmt.Errorf("%w: check --cluster, --project and --location", err)
+	all, silent, err := f.Clusters(ctx, name.Project, "-")
+	if err != nil {
+		return fmt.Errorf("cluster %s does not exist in %s of project %s: check --cluster, --project and --location", name.Cluster, name.Location, name.Project)
 	}
-	if there := filter(all, func(c gke.ClusterName) bool { return c.Location == name.Location }); len(there) > 0 {
-		return fmt.Errorf("%w; clusters there are\n%s", err, lines(there))
-	}
-	if len(all) > 0 {
-		return fmt.Errorf("%w; clusters elsewhere in the project are\n%s", err, lines(all))
-	}
-	return fmt.Errorf("%w, and the project has no cluster at all: make one with tpu_training_cluster", err)
+	return gke.AbsentAmong(name, all, silent)
 }
 
 // Container finds the cluster and returns a client of the Container API, for

@@ -17,21 +17,21 @@ import (
 
 type fakeFinder struct {
 	clusters []string
+	silent   []string
 	err      error
 	asked    string
 }
 
-func (f *fakeFinder) Clusters(_ context.Context, project, location string) ([]gke.ClusterName, error) {
+func (f *fakeFinder) Clusters(_ context.Context, project, location string) (names []gke.ClusterName, silent []string, err error) {
 	f.asked = project + "/" + location
-	var names []gke.ClusterName
 	for _, path := range f.clusters {
 		n, err := gke.ParseClusterName(path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		names = append(names, n)
 	}
-	return names, f.err
+	return names, f.silent, f.err
 }
 
 const (
@@ -91,6 +91,32 @@ func TestFindPassesErrorsOn(t *testing.T) {
 	}
 }
 
+// What a list lacks may be the cluster that is meant: nothing is guessed then,
+// unless the zone of the environment has it.
+func TestFindInAListThatIsNotComplete(t *testing.T) {
+	const unheard = "GKE had no answer from us-west4-b"
+	for name, tt := range map[string]struct {
+		options  Options
+		clusters []string
+		want     string
+	}{
+		"the only one":              {Options{Project: "p"}, []string{one}, unheard},
+		"that name":                 {Options{Cluster: "one", Project: "p"}, []string{one}, "name the cluster in full with --cluster; these answered\n  " + one},
+		"none":                      {Options{Project: "p"}, nil, "not settled in project p: " + unheard},
+		"none of that name":         {Options{Cluster: "three", Project: "p"}, []string{one}, unheard},
+		"in the hinted zone":        {Options{Project: "p", Location: "us-west4-a", hint: true}, []string{one, regional}, one},
+		"not in the hinted zone":    {Options{Project: "p", Location: "us-west4-c", hint: true}, []string{one}, unheard},
+		"the hinted zone is silent": {Options{Project: "p", Location: "us-west4-b", hint: true}, []string{regional}, unheard},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, err := Find(context.Background(), tt.options, &fakeFinder{clusters: tt.clusters, silent: []string{"us-west4-b"}})
+			if err == nil && n.String() != tt.want || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %s, %v; want %s", n, err, tt.want)
+			}
+		})
+	}
+}
+
 // A cluster that is named in full is asked for without a list; when it is not
 // there, what is there helps.
 func TestMissingClusterNamesThoseThatAre(t *testing.T) {
@@ -101,6 +127,8 @@ func TestMissingClusterNamesThoseThatAre(t *testing.T) {
 		is + "; clusters elsewhere in the project are\n  " + two:                           {clusters: []string{two}},
 		is + ", and the project has no cluster at all: make one with tpu_training_cluster": {},
 		is + ": check --cluster, --project and --location":                                 {err: errors.New("permission denied")},
+		is + "; clusters elsewhere in the project are\n  " + two + "\nGKE had no answer from us-west4-a, so clusters there are not listed. That passes by itself": {clusters: []string{two}, silent: []string{"us-west4-a"}},
+		is + ".\nGKE had no answer from us-west4-a, so clusters there are not listed. That passes by itself":                                                      {silent: []string{"us-west4-a"}},
 	} {
 		if err := missing(context.Background(), nope, f); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

@@ -10,18 +10,6 @@ import (
 	tpuattr "github.com/tpu-training/terraform-provider-tpu/internal/provider/attr"
 )
 
-var locationName = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+(-[a-z0-9]+)?$`)
-
-func location() validator.String {
-	const wants = "a zone such as us-west4-a, or a region such as us-west4"
-	return tpuattr.Check("Invalid location", wants, func(s string) error {
-		if !locationName.MatchString(s) {
-			return fmt.Errorf("%q is not a location: want %s", s, wants)
-		}
-		return nil
-	})
-}
-
 var versionText = regexp.MustCompile(`^[0-9]+\.[0-9]+(\.[0-9]+(-gke\.[0-9]+)?)?$`)
 
 func version() validator.String {

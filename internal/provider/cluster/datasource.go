@@ -8,9 +8,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	resourceschema "github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
+	tpuattr "github.com/tpu-training/terraform-provider-tpu/internal/provider/attr"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
 )
 
@@ -38,47 +39,18 @@ func (*source) Schema(ctx context.Context, _ datasource.SchemaRequest, resp *dat
 	for _, name := range []string{"min_master_version", "effective_labels", "cluster_overrides", "deletion_protection", "force", "timeouts"} {
 		delete(all, name) // what the resource is told and GKE does not know
 	}
-	attrs := readOnly(all)
-	attrs["name"] = schema.StringAttribute{Required: true, MarkdownDescription: "The name of the cluster."}
-	attrs["project"] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The Google Cloud project. The default is the provider's."}
-	attrs["location"] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The cluster's zone or region. The default is the provider's."}
+	attrs := readOnly("", all)
+	attrs["name"] = schema.StringAttribute{Required: true, MarkdownDescription: "The name of the cluster.", Validators: []validator.String{tpuattr.DNSLabel(gke.MaxName)}}
+	attrs["project"] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The Google Cloud project. The default is the provider's.",
+		Validators: []validator.String{tpuattr.Project("the provider's")}}
+	attrs["location"] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: "The cluster's zone or region. The default is the provider's.",
+		Validators: []validator.String{tpuattr.Location("the provider's")}}
 	attrs["resource_labels"] = schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "The Google Cloud labels of the cluster, without those that the provider and Google write."}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Reads a GKE cluster that something else manages, with the attributes of the resource `tpu_training_cluster`. " +
 			"Of its node pools `cpu_pools` has those that a `tpu_training_cluster` made, or else all without TPUs; `tpu_slice_pools` lists those with TPUs.",
 		Attributes: attrs,
 	}
-}
-
-// readOnly makes a resource's attributes computed ones of a data source.
-func readOnly(attrs map[string]resourceschema.Attribute) map[string]schema.Attribute {
-	out := map[string]schema.Attribute{}
-	for name, a := range attrs {
-		about := a.GetMarkdownDescription()
-		switch a := a.(type) {
-		case resourceschema.BoolAttribute:
-			out[name] = schema.BoolAttribute{Computed: true, MarkdownDescription: about}
-		case resourceschema.Int64Attribute:
-			out[name] = schema.Int64Attribute{Computed: true, MarkdownDescription: about}
-		case resourceschema.StringAttribute:
-			out[name] = schema.StringAttribute{Computed: true, MarkdownDescription: about}
-		case resourceschema.SetAttribute:
-			out[name] = schema.SetAttribute{Computed: true, ElementType: a.ElementType, MarkdownDescription: about}
-		case resourceschema.MapAttribute:
-			out[name] = schema.MapAttribute{Computed: true, ElementType: a.ElementType, MarkdownDescription: about}
-		case resourceschema.SingleNestedAttribute:
-			out[name] = schema.SingleNestedAttribute{Computed: true, MarkdownDescription: about, Attributes: readOnly(a.Attributes)}
-		case resourceschema.MapNestedAttribute:
-			out[name] = schema.MapNestedAttribute{Computed: true, MarkdownDescription: about,
-				NestedObject: schema.NestedAttributeObject{Attributes: readOnly(a.NestedObject.Attributes)}}
-		case resourceschema.ListNestedAttribute:
-			out[name] = schema.ListNestedAttribute{Computed: true, MarkdownDescription: about,
-				NestedObject: schema.NestedAttributeObject{Attributes: readOnly(a.NestedObject.Attributes)}}
-		default:
-			panic(fmt.Sprintf("attribute %s is a %T, which the data source does not know", name, a))
-		}
-	}
-	return out
 }
 
 // Read implements datasource.DataSource.
@@ -109,7 +81,7 @@ func (s *source) Read(ctx context.Context, req datasource.ReadRequest, resp *dat
 	found, err := s.data.GKE.GetCluster(ctx, n)
 	if errors.Is(err, gke.NotFound) {
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "There is no such cluster",
-			fmt.Sprintf("%s\n\nIf this configuration makes the cluster, use the resource's attributes instead, or name = tpu_training_cluster.NAME.name, so that it is read after it is made.", err))
+			fmt.Sprintf("%s\n\n%s.\n\nIf this configuration makes the cluster, use the resource's attributes instead, or name = tpu_training_cluster.NAME.name, so that it is read after it is made.", err, s.data.GKE.Absent(ctx, n)))
 		return
 	}
 	if err != nil {

@@ -49,6 +49,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	} else {
 		plan.identify(config)
 	}
+	r.announce(state, plan)
 	plan.countNodes(config)
 	if state != nil {
 		paths := r.replaces(ctx, *state, plan, config, &resp.Diagnostics)
@@ -59,6 +60,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		if foreign := recallForeign(ctx, req.Private, &resp.Diagnostics); len(paths) == 0 {
 			remade(ctx, *state, config, &resp.Diagnostics)
 			changesOfPools(*state, plan, foreign, &resp.Diagnostics)
+			dropped(*state, plan, &resp.Diagnostics)
 		}
 		plan.open(*state)
 	}

@@ -82,6 +82,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	defer r.data.Forget(spec.Name)
+	defer r.data.Coming.Done(spec.Name.String())
 	found, adopted, err := r.data.GKE.CreateTrainingCluster(ctx, spec)
 	if adopted && err == nil {
 		resp.Diagnostics.AddWarning("Cluster "+spec.Name.Cluster+" is taken over",
@@ -129,6 +130,11 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	importing := m.CPUPools.IsNull()
 	if importing {
+		if found.GetAutopilot().GetEnabled() {
+			resp.Diagnostics.AddError("Cluster "+n.Cluster+" cannot be managed here",
+				n.String()+" is an Autopilot cluster, whose nodes are GKE's alone: it takes neither cpu_pools nor slice pools. The data source tpu_training_cluster reads it.")
+			return
+		}
 		m.imported(ctx, n, found, r.data.DefaultLabels, &resp.Diagnostics)
 	} else {
 		m.refresh(ctx, found, r.data.Owner, &resp.Diagnostics)
@@ -154,6 +160,8 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	defer r.data.Coming.Done(spec.Name.String())
+	defer r.data.Forget(spec.Name) // control_plane may have another address now
 	err := r.data.GKE.UpdateTrainingCluster(ctx, spec, state.ownedPools())
 	if err == nil {
 		found, getErr := r.data.GKE.GetCluster(ctx, spec.Name)

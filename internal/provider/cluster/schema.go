@@ -78,11 +78,12 @@ func attributes(ctx context.Context) map[string]schema.Attribute {
 		"project": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "The Google Cloud project. The default is the provider's. Changing it makes a new cluster.",
+			Validators:          []validator.String{tpuattr.Project("the provider's")},
 		},
 		"location": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "A zone (`us-west4-a`) for a cluster in one zone, or a region (`us-west4`) for one in several. The default is the provider's. Changing it makes a new cluster.",
-			Validators:          []validator.String{location()},
+			Validators:          []validator.String{tpuattr.Location("the provider's")},
 		},
 		"min_master_version": schema.StringAttribute{
 			Optional:            true,

@@ -53,7 +53,7 @@ func networkAttributes() map[string]schema.Attribute {
 			"domain":   text("With `VPC_SCOPE`, the domain of the cluster's names."),
 		}),
 		"control_plane": group("How the control plane is reached. Changed in place, all of it by one operation.", map[string]schema.Attribute{
-			"dns_endpoint":     flag("Whether the DNS name of the control plane answers callers outside of Google Cloud; Google checks their identity first."),
+			"dns_endpoint":     flag("Whether the DNS name of the control plane answers callers outside of Google Cloud; Google checks their identity first. The provider and `tpuctl` use it where there is no public address."),
 			"ip_endpoint":      flag("Whether the control plane has IP addresses. The default is true; false needs `dns_endpoint = true` beside it."),
 			"private_endpoint": flag("Whether the control plane answers on its internal address only. Needs `authorized_networks`."),
 			"global_access":    flag("Whether the internal address answers from every region of the VPC."),

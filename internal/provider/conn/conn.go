@@ -37,6 +37,7 @@ type Data struct {
 	// empty in the end. Only while planning.
 	Partial bool
 	Names   Names // of slice pools, by id
+	Coming  Coming
 
 	asking  singleflight.Group                         // by cluster path
 	uses    share.Answers[map[string]training.PoolUse] // by cluster path

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -70,7 +69,9 @@ func (*credentials) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *e
 		Attributes: map[string]schema.Attribute{
 			"cluster": schema.StringAttribute{
 				Required: true, Validators: []validator.String{attr.ClusterPath()},
-				MarkdownDescription: "The GKE cluster, as `projects/PROJECT/locations/LOCATION/clusters/CLUSTER`: the `id` of a `tpu_training_cluster`.",
+				MarkdownDescription: "The GKE cluster, as `projects/PROJECT/locations/LOCATION/clusters/CLUSTER`: the `id` of a `tpu_training_cluster`. " +
+					"Take it from the resource when this run makes it, and use the same provider configuration for both. " +
+					"While that resource has changes to make, OpenTofu knows nothing of this before the apply: when the other provider has resources already, apply the cluster first (`-target`).",
 			},
 			"endpoint_type": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{stringvalidator.OneOf(kinds...)},
@@ -95,6 +96,10 @@ func (c *credentials) Open(ctx context.Context, req ephemeral.OpenRequest, resp 
 		resp.Diagnostics.AddError("Cannot get credentials of a cluster", "the provider is not configured")
 		return
 	}
+	if m.Cluster.IsUnknown() || m.EndpointType.IsUnknown() {
+		m.unknown(ctx, resp)
+		return
+	}
 	name, err := gke.ParseClusterName(m.Cluster.ValueString())
 	if err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("cluster"), "Invalid cluster", err.Error())
@@ -106,11 +111,17 @@ func (c *credentials) Open(ctx context.Context, req ephemeral.OpenRequest, resp 
 	}
 	found, err := c.data.GKE.ClusterCredentials(ctx, name, kind)
 	switch {
-	case errors.Is(err, gke.NotFound) && req.ClientCapabilities.DeferralAllowed:
-		resp.Deferred = &ephemeral.Deferred{Reason: ephemeral.DeferredReasonAbsentPrereq}
+	case err != nil && c.data.Coming.Has(name.String()) && (errors.Is(err, gke.NotFound) || errors.Is(err, gke.Unavailable)):
+		if req.ClientCapabilities.DeferralAllowed {
+			resp.Deferred = &ephemeral.Deferred{Reason: ephemeral.DeferredReasonAbsentPrereq}
+			return
+		}
+		m.unknown(ctx, resp)
 		return
 	case errors.Is(err, gke.NotFound):
-		absent(ctx, name, m, resp)
+		resp.Diagnostics.AddAttributeError(path.Root("cluster"), "Cluster "+name.Cluster+" does not exist", c.data.GKE.Absent(ctx, name).Error()+
+			"\nIf this run makes it, take cluster from the resource, tpu_training_cluster.NAME.id, and use the same provider configuration for both: "+
+			"then the credentials are asked for once it is there.")
 		return
 	case err != nil:
 		resp.Diagnostics.AddError("Cannot get credentials of cluster "+name.Cluster, err.Error())
@@ -134,13 +145,10 @@ func (c *credentials) Open(ctx context.Context, req ephemeral.OpenRequest, resp 
 	resp.Diagnostics.Append(resp.Result.Set(ctx, m)...)
 }
 
-// absent answers for a cluster that is not there. A plan knows the id of a
-// cluster that the same apply is going to make, and Terraform opens what it can
-// name: so this is no error, and what nobody can know yet is unknown.
-func absent(ctx context.Context, name gke.ClusterName, m model, resp *ephemeral.OpenResponse) {
-	resp.Diagnostics.AddAttributeWarning(path.Root("cluster"), "Cluster "+name.Cluster+" does not exist yet",
-		fmt.Sprintf("GKE knows no %s, so its endpoint and token are not known now. If this configuration makes the cluster, they will be when it is there. "+
-			"Otherwise check project, location and name.", name))
+// unknown is the answer while nobody can know a better one: the plan has the id
+// of a cluster that the apply is going to make, and Terraform opens what it can
+// name.
+func (m model) unknown(ctx context.Context, resp *ephemeral.OpenResponse) {
 	unknown := types.StringUnknown()
 	m.Endpoint, m.Token, m.CACertificate, m.ExpiresAt = unknown, unknown, unknown, unknown
 	resp.Diagnostics.Append(resp.Result.Set(ctx, m)...)

@@ -16,8 +16,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 	"github.com/hashicorp/terraform-plugin-testing/tfversion"
+	"golang.org/x/oauth2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
+	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/tfrun"
 )
 
@@ -51,21 +53,39 @@ resource "echo" "got" {}
 `)
 	cluster := "projects/" + g.Project + "/locations/" + g.Zone + "/clusters/main"
 	at := func(name string) tfjsonpath.Path { return tfjsonpath.New("data").AtMapKey(name) }
+	got := []statecheck.StateCheck{
+		statecheck.ExpectKnownValue("echo.got", at("cluster"), knownvalue.StringExact(cluster)),
+		statecheck.ExpectKnownValue("echo.got", at("endpoint"), knownvalue.NotNull()),
+		statecheck.ExpectKnownValue("echo.got", at("token"), knownvalue.StringExact(acctest.Token)),
+		statecheck.ExpectKnownValue("echo.got", at("expires_at"), knownvalue.Null()), // of an access_token nobody knows it
+		statecheck.ExpectKnownValue("echo.got", at("ca_certificate"), knownvalue.StringFunc(func(s string) error {
+			if !strings.HasPrefix(s, "-----BEGIN CERTIFICATE-----") {
+				t.Errorf("the CA certificate is %.40q", s)
+			}
+			return nil
+		})),
+	}
+	gone := func() {
+		api, err := gke.New(gke.Config{Endpoint: g.Endpoint, Tokens: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: acctest.Token}), PollInterval: time.Millisecond})
+		if err == nil {
+			err = api.DeleteCluster(t.Context(), gke.ClusterName{Project: g.Project, Location: g.Zone, Cluster: "main"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := []resource.TestStep{{Config: config, ConfigStateChecks: got}, {
+		// Deleted by hand, it is made again by the same plan.
+		PreConfig: gone, Config: config, ConfigStateChecks: got,
+	}}
+	if os.Getenv("TF_ACC_PROVIDER_HOST") == "" {
+		// OpenTofu cannot destroy what another provider has without the cluster.
+		steps = append(steps, resource.TestStep{PreConfig: gone, Config: config, Destroy: true})
+	}
 	resource.UnitTest(t, resource.TestCase{
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_10_0)},
 		ProtoV6ProviderFactories: factories,
-		Steps: []resource.TestStep{{Config: config, ConfigStateChecks: []statecheck.StateCheck{
-			statecheck.ExpectKnownValue("echo.got", at("cluster"), knownvalue.StringExact(cluster)),
-			statecheck.ExpectKnownValue("echo.got", at("endpoint"), knownvalue.NotNull()),
-			statecheck.ExpectKnownValue("echo.got", at("token"), knownvalue.StringExact(acctest.Token)),
-			statecheck.ExpectKnownValue("echo.got", at("expires_at"), knownvalue.Null()), // of an access_token nobody knows it
-			statecheck.ExpectKnownValue("echo.got", at("ca_certificate"), knownvalue.StringFunc(func(s string) error {
-				if !strings.HasPrefix(s, "-----BEGIN CERTIFICATE-----") {
-					t.Errorf("the CA certificate is %.40q", s)
-				}
-				return nil
-			})),
-		}}},
+		Steps:                    steps,
 	})
 }
 
@@ -181,13 +201,44 @@ func (c credentials) open(t *testing.T, cluster, kind string) (map[string]tftype
 	return got, resp
 }
 
-// What is not there yet is unknown, with a word about why; a mistake is an error.
+// planned plans a new cluster, as Terraform does before it opens what refers to
+// that.
+func (c credentials) planned(t *testing.T, project, name string) {
+	t.Helper()
+	schemas, err := c.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := schemas.ResourceSchemas["tpu_training_cluster"].ValueType().(tftypes.Object)
+	config := dynamic(t, typ, map[string]string{"project": project, "location": "us-west4-a", "name": name})
+	nothing, err := tfprotov6.NewDynamicValue(typ, tftypes.NewValue(typ, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{TypeName: "tpu_training_cluster", PriorState: &nothing, ProposedNewState: config, Config: config})
+	if err != nil || len(resp.Diagnostics) > 0 {
+		t.Fatal(err, resp.Diagnostics)
+	}
+}
+
+// What is planned and not there yet is unknown, without a word: that is how it
+// should be. What nobody makes is an error that says what there is.
 func TestOpenWithoutCluster(t *testing.T) {
 	t.Parallel()
 	c := serve(t, acctest.NewGKE(t))
 	const missing = "projects/p/locations/us-west4-a/clusters/missing"
+	_, resp := c.open(t, missing, "")
+	if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != tfprotov6.DiagnosticSeverityError ||
+		!strings.Contains(resp.Diagnostics[0].Detail, "cluster missing does not exist in us-west4-a of project p, and the project has no cluster") {
+		t.Errorf("got %v", resp.Diagnostics)
+	}
+	c.planned(t, "p", "other")
+	if _, resp = c.open(t, missing, ""); len(resp.Diagnostics) != 1 {
+		t.Errorf("with another one planned: %v", resp.Diagnostics)
+	}
+	c.planned(t, "p", "missing")
 	got, resp := c.open(t, missing, "")
-	if len(resp.Diagnostics) != 1 || resp.Diagnostics[0].Severity != tfprotov6.DiagnosticSeverityWarning || !strings.Contains(resp.Diagnostics[0].Detail, missing) {
+	if len(resp.Diagnostics) != 0 {
 		t.Errorf("got %v", resp.Diagnostics)
 	}
 	for _, name := range []string{"endpoint", "token", "ca_certificate", "expires_at"} {

@@ -29,7 +29,8 @@ type Object struct {
 // list block.
 type source interface {
 	filters() schema.Schema
-	// find yields what there is, or an error as the last.
+	// find yields what there is, or an error as the last. Warnings come without
+	// an object.
 	find(ctx context.Context, config tfsdk.Config, data *conn.Data) iter.Seq2[Object, diag.Diagnostics]
 }
 
@@ -75,6 +76,12 @@ func (l *of) List(ctx context.Context, req list.ListRequest, stream *list.ListRe
 			if diags.HasError() {
 				push(list.ListResult{Diagnostics: diags})
 				return
+			}
+			if len(diags) > 0 {
+				if !push(list.ListResult{Diagnostics: diags}) {
+					return
+				}
+				continue
 			}
 			result, there := l.result(ctx, req, object)
 			if !there {

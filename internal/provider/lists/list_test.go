@@ -6,14 +6,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"golang.org/x/oauth2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
+	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 )
 
 func TestMain(m *testing.M) { acctest.Main(m) }
@@ -209,6 +213,52 @@ func TestLists(t *testing.T) {
 		}
 		return nil
 	}}}})
+}
+
+// A zone that does not answer is named; what the others have is listed.
+func TestListsThatAreNotComplete(t *testing.T) {
+	t.Parallel()
+	g := acctest.NewGKE(t)
+	g.SetMissingZones("us-east1-d", "us-west4-b")
+	s := serve(t, g, g.Project)
+	for _, typ := range []string{clusters, pools} {
+		names, results := s.query(t, typ, nil, false, 1)
+		if len(results) != 1 || names[0] != "" || len(results[0].Diagnostics) != 1 || results[0].Identity != nil && results[0].Identity.IdentityData != nil {
+			t.Fatalf("%s: got %+v", typ, results)
+		}
+		if d := results[0].Diagnostics[0]; d.Severity != tfprotov6.DiagnosticSeverityWarning || !strings.Contains(d.Detail, "no answer from us-east1-d, us-west4-b") {
+			t.Errorf("%s: got %v", typ, d)
+		}
+	}
+}
+
+// An Autopilot cluster cannot be managed: no list has it, and an import says so.
+func TestAutopilotClustersAreLeftOut(t *testing.T) {
+	t.Parallel()
+	g := acctest.NewGKE(t)
+	api, err := gke.New(gke.Config{Endpoint: g.Endpoint, Tokens: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: acctest.Token}), PollInterval: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := gke.ClusterName{Project: g.Project, Location: "us-west4", Cluster: "auto"}
+	if err := api.CreateCluster(t.Context(), n, &containerpb.Cluster{Name: n.Cluster, Autopilot: &containerpb.Autopilot{Enabled: true}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, g, g.Project)
+	for _, typ := range []string{clusters, pools} {
+		if names, results := s.query(t, typ, nil, true, 0); len(results) != 0 {
+			t.Errorf("%s lists %v", typ, names)
+		}
+	}
+	imported, err := s.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: clusters, ID: n.String()})
+	if err != nil || len(imported.ImportedResources) != 1 {
+		t.Fatal(err, imported)
+	}
+	object := imported.ImportedResources[0]
+	read, err := s.ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{TypeName: clusters, CurrentState: object.State, CurrentIdentity: object.Identity, Private: object.Private})
+	if err != nil || len(read.Diagnostics) != 1 || !strings.Contains(read.Diagnostics[0].Detail, "clusters/auto is an Autopilot cluster") {
+		t.Errorf("got %v, %v", read, err)
+	}
 }
 
 // A list that cannot be made is one error that says why.

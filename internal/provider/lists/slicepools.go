@@ -54,8 +54,7 @@ func (slicePools) find(ctx context.Context, config tfsdk.Config, data *conn.Data
 		var f slicePoolFilters
 		diags := config.Get(ctx, &f)
 		names := f.clusters(ctx, data, &diags)
-		if diags.HasError() {
-			yield(Object{}, diags)
+		if len(diags) > 0 && !yield(Object{}, diags) || diags.HasError() {
 			return
 		}
 		for _, n := range names {
