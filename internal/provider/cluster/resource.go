@@ -139,7 +139,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	} else {
 		m.refresh(ctx, found, r.data.Owner, &resp.Diagnostics)
 	}
-	resp.Diagnostics.Append(rememberForeign(ctx, resp.Private, gke.ForeignPools(found))...)
+	if resp.Private != nil { // a list has no private state
+		resp.Diagnostics.Append(rememberForeign(ctx, resp.Private, gke.ForeignPools(found))...)
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
