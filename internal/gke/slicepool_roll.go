@@ -24,7 +24,9 @@ func (a *slicePoolApply) roll(ctx context.Context, ref SlicePoolRef, before map[
 		}
 		return todo, down
 	}
-	if todo, _ := need(before); len(todo) == 0 || ctx.Err() != nil {
+	// One that was not up when the apply began may be of earlier settings too.
+	old := func(i int) bool { return before[i] != nil && len(a.p.differing(before[i], true)) > 0 }
+	if ctx.Err() != nil || !slices.ContainsFunc(a.wanted, old) {
 		return nil
 	}
 	now, _, err := a.c.slicesOf(ctx, ref, listNow)
