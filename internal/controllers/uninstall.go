@@ -208,14 +208,14 @@ func (e *BusyError) Error() string {
 		more = fmt.Sprintf(" and %d more", len(shown)-5)
 		shown = shown[:5]
 	}
-	msg := fmt.Sprintf("removing the job controllers of cluster %s: %d jobs would be lost:", e.Cluster, len(e.Objects))
+	msg := fmt.Sprintf("removing the job controllers of cluster %s: it still has %d of the jobs that they run:", e.Cluster, len(e.Objects))
 	for _, o := range shown {
 		msg += "\n  " + o
 	}
 	if more != "" {
 		msg += "\n " + more
 	}
-	return msg + "\nDelete them first, or ask for removal by force, which deletes them too."
+	return msg + "\nDelete them first, finished ones too, or set force_uninstall = true and apply that, which lets the removal delete them."
 }
 
 // graceForOwned is how long a workload may outlive its deleted job, while the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/googleapis/gax-go/v2"
@@ -17,6 +18,10 @@ import (
 // attempts last about a quarter of a minute; where one call in six gets no
 // answer, one in two million gets none in eight.
 const attempts = 8
+
+// firstAttempts is how often a refused connection is tried where nothing has
+// ever answered: nobody listens there, and the endpoint is wrong.
+const firstAttempts = 3
 
 // target says what a call is about, for its errors.
 type target struct {
@@ -50,6 +55,10 @@ func attempt[T any](ctx context.Context, c *Client, t target, request func(conte
 		out, err := request(one)
 		wrapped := c.blame(wrap(one, t.verb, t.object, t.zone, err)) // before cancel: it asks why the attempt ended
 		cancel()
+		refused := errors.Is(err, syscall.ECONNREFUSED)
+		if !refused {
+			c.answered.Store(true)
+		}
 		if err == nil {
 			return out, nil
 		}
@@ -66,7 +75,7 @@ func attempt[T any](ctx context.Context, c *Client, t target, request func(conte
 				c.budget.hold(asked) // it is the project's, not this request's
 			}
 		case why == Unavailable || why == Unreachable:
-			if try >= attempts {
+			if try >= attempts || refused && try >= firstAttempts && !c.answered.Load() {
 				return out, err
 			}
 			pause = asked + problem.Pause()

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	container "cloud.google.com/go/container/apiv1"
@@ -58,6 +59,8 @@ type Client struct {
 	pollers map[string]*poller // by location path
 
 	looks looks // at clusters, for plans
+
+	answered atomic.Bool // something at the endpoint has spoken
 }
 
 // New makes a client. It sends nothing and needs no credentials yet.

@@ -200,7 +200,11 @@ func TestUnreachable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		began := time.Now()
 		_, err = c.GetCluster(t.Context(), name)
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("took %s", took)
+		}
 		if !errors.Is(err, Unreachable) || !strings.Contains(err.Error(), "connection refused") || !strings.Contains(err.Error(), "gke_endpoint") {
 			t.Errorf("got %v", err)
 		}

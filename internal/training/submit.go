@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,9 +44,13 @@ func (e *NotInstalledError) Error() string {
 type QueueNotFoundError struct {
 	Cluster, Namespace, Queue string
 	Others                    []string // queues that the namespace has
+	NoNamespace               bool     // there is not even the namespace
 }
 
 func (e *QueueNotFoundError) Error() string {
+	if e.NoNamespace {
+		return fmt.Sprintf("cluster %s has no namespace %s: make it first (tpu_training_namespace, and list it in a tpu_kueue_queue), or correct the name", e.Cluster, e.Namespace)
+	}
 	has := "it has none; list the namespace in a tpu_kueue_queue"
 	if len(e.Others) > 0 {
 		has = "it has " + strings.Join(e.Others, ", ")
@@ -67,6 +72,10 @@ func checkQueue(ctx context.Context, c *kube.Client, s Spec) error {
 		return nil // found, or what creating the job will say better
 	}
 	missing := &QueueNotFoundError{Cluster: c.Name, Namespace: s.Namespace, Queue: s.Queue}
+	if err := c.Get(ctx, client.ObjectKey{Name: s.Namespace}, &corev1.Namespace{}); apierrors.IsNotFound(err) {
+		missing.NoNamespace = true
+		return missing
+	}
 	var all kueue.LocalQueueList
 	if err := c.List(ctx, &all, client.InNamespace(s.Namespace)); err == nil {
 		for i := range all.Items {

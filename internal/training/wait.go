@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,10 +53,30 @@ func (l Level) Reached(s State) bool {
 // recheck bounds what a watch that silently died can cost.
 const recheck = 5 * time.Second
 
+// impossible are Kueue's reasons for holding a job back that no waiting ends:
+// the job, its queue or its flavors must change first.
+var impossible = []string{
+	kueue.WorkloadQuotaReservedReasonExceedsMaxQuota,
+	kueue.WorkloadQuotaReservedReasonNoMatchingFlavor,
+	kueue.WorkloadQuotaReservedReasonMisconfigured,
+}
+
+// hopelessAfter is how long such a reason must stand before Wait believes it:
+// the queue may be changing in the same apply.
+const hopelessAfter = 20 * time.Second
+
+// InadmissibleError says that Kueue cannot admit the job as things are.
+type InadmissibleError struct{ Run Run }
+
+func (e *InadmissibleError) Error() string {
+	return fmt.Sprintf("Kueue cannot admit job %s/%s to queue %s as things are (%s): %s", e.Run.Namespace, e.Run.Name, e.Run.Queue, e.Run.Reason, e.Run.Message)
+}
+
 // Wait follows a run by watch until it has reached level, and calls progress
 // (which may be nil) with each new reading. When ctx ends it returns the last
 // reading and the cause. A run whose object vanishes is returned as Gone, with
-// a *NotFoundError; a cluster that stays silent ends it with a
+// a *NotFoundError; a job that its queue can never admit with an
+// *InadmissibleError; a cluster that stays silent ends it with a
 // *kube.UnreachableError.
 func Wait(ctx context.Context, c *kube.Client, key types.NamespacedName, level Level, progress func(Run)) (Run, error) {
 	var last Run
@@ -63,6 +84,7 @@ func Wait(ctx context.Context, c *kube.Client, key types.NamespacedName, level L
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	var outage kube.Outage
+	var hopeless time.Time // since when
 	for started := false; ; {
 		r, err := Get(ctx, c, key.Namespace, key.Name)
 		err = outage.Note(c, err)
@@ -81,6 +103,14 @@ func Wait(ctx context.Context, c *kube.Client, key types.NamespacedName, level L
 			}
 			if level.Reached(r.State) {
 				return r, nil
+			}
+			switch {
+			case r.State != Pending || !slices.Contains(impossible, r.Reason):
+				hopeless = time.Time{}
+			case hopeless.IsZero():
+				hopeless = time.Now()
+			case time.Since(hopeless) >= hopelessAfter:
+				return r, &InadmissibleError{Run: r}
 			}
 			if !started {
 				follow(watching, c, r, changes)

@@ -47,7 +47,7 @@ func (c *Child) Reach(ctx context.Context, cluster string) (k *kube.Client, gone
 func (c *Child) MustReach(ctx context.Context, cluster string) (*kube.Client, error) {
 	k, gone, err := c.Reach(ctx, cluster)
 	if gone {
-		return nil, fmt.Errorf("cluster %s does not exist", cluster)
+		return nil, fmt.Errorf("cluster %s does not exist. Make it first (tpu_training_cluster) and refer to its id, or correct the name: gcloud container clusters list", cluster)
 	}
 	return k, err
 }

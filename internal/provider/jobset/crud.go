@@ -108,7 +108,10 @@ func (r *jobsetResource) follow(ctx context.Context, limit time.Duration, k *kub
 		m.show(run)
 	}
 	var missing *training.NotFoundError
+	var never *training.InadmissibleError
 	switch {
+	case errors.As(err, &never):
+		diags.AddWarning("Job cannot be admitted", fmt.Sprintf("%v.\nIt stays in its queue, and runs once it fits: give the queue more quota or a flavor of this kind of slice, or change the job.", never))
 	case errors.As(err, &missing):
 		if !m.finished() {
 			m.gone(missing.Error())

@@ -44,6 +44,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if p, ok := checkPlan(ctx, plan, &resp.Diagnostics); ok && grows(state, plan) {
+		if moves(state, plan) {
+			warnOfZone(p, &resp.Diagnostics)
+		}
 		r.checkRoom(ctx, p, &resp.Diagnostics)
 	}
 	if state != nil {

@@ -20,9 +20,8 @@ func grows(state *model, plan model) bool {
 }
 
 // checkRoom refuses what does not fit into the cluster, and warns of what may
-// not fit or may not be offered.
+// not fit.
 func (r *Resource) checkRoom(ctx context.Context, p gke.SlicePool, diags *diag.Diagnostics) {
-	warnOfZone(p, diags)
 	if r.data == nil || r.data.GKE == nil || r.data.Partial {
 		return
 	}
@@ -35,6 +34,11 @@ func (r *Resource) checkRoom(ctx context.Context, p gke.SlicePool, diags *diag.D
 	if err != nil {
 		diags.AddError("Slice pool "+p.Name+" does not fit into its cluster", err.Error()+".")
 	}
+}
+
+// moves tells whether the plan makes a pool where there was none of its kind.
+func moves(state *model, plan model) bool {
+	return state == nil || !plan.Zone.Equal(state.Zone) || !plan.Accelerator.Equal(state.Accelerator) || !plan.Cluster.Equal(state.Cluster)
 }
 
 // warnOfZone tells of a zone that is not in Google's documentation for the
