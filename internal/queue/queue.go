@@ -1,8 +1,8 @@
 package queue
 
 import (
-	"errors"
-	"fmt"
+	"encoding/json"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,29 +14,24 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 )
 
-// LabelClusterQueue marks a LocalQueue with the ClusterQueue it was made for,
-// so that one left behind by an interrupted change is found again.
-const LabelClusterQueue = "tpu-training.github.io/cluster-queue"
+const (
+	// LabelClusterQueue marks a LocalQueue with the ClusterQueue it was made for,
+	// so that one left behind by an interrupted change is found again.
+	LabelClusterQueue = "tpu-training.github.io/cluster-queue"
+	// AnnotationSlicePools is on a ClusterQueue that follows slice pools: JSON,
+	// the path of the slice pool by flavor.
+	AnnotationSlicePools = "tpu-training.github.io/slice-pools"
+)
 
-// Quota is a queue's share of one flavor, in slices. A slice is the unit that
-// jobs ask for; Kueue counts chips.
-type Quota struct {
-	Flavor string
-	Slice  accelerator.Slice
-	Slices int64
-	// Borrow is how many slices above its own the queue may take from its
-	// cohort, Lend how many of its own others may take while they are idle.
-	// nil means no limit. Both need a cohort.
-	Borrow, Lend *int64
-}
-
-// Chips is the quota as Kueue counts it.
-func (q Quota) Chips() int64 { return q.Slices * int64(q.Slice.Chips) }
-
-// Preemption says whom a waiting job may evict.
+// Preemption says whom a waiting job may evict. An empty part is that of
+// DefaultPreemption.
 type Preemption struct {
 	WithinQueue         kueue.PreemptionPolicy
 	ReclaimWithinCohort kueue.PreemptionPolicy
+	// BorrowWithinCohort lets a job that has to borrow evict jobs of other queues,
+	// of at most the priority MaxPriority; nil is any.
+	BorrowWithinCohort kueue.BorrowWithinCohortPolicy
+	MaxPriority        *int32
 }
 
 // DefaultPreemption lets a job evict lower priorities of its own queue, and
@@ -44,146 +39,208 @@ type Preemption struct {
 var DefaultPreemption = Preemption{
 	WithinQueue:         kueue.PreemptionPolicyLowerPriority,
 	ReclaimWithinCohort: kueue.PreemptionPolicyNever,
+	BorrowWithinCohort:  kueue.BorrowWithinCohortPolicyNever,
+}
+
+// Fungibility says when a job that does not simply fit a flavor tries the next
+// one. An empty part is that of DefaultFungibility; Preference may stay empty.
+type Fungibility struct {
+	WhenCanBorrow, WhenCanPreempt kueue.FlavorFungibilityPolicy
+	Preference                    kueue.FlavorFungibilityPreference
+}
+
+// DefaultFungibility is Kueue's own: borrow rather than try the next flavor,
+// try the next flavor rather than preempt.
+var DefaultFungibility = Fungibility{WhenCanBorrow: kueue.MayStopSearch, WhenCanPreempt: kueue.TryNextFlavor}
+
+// Check is an admission check that jobs of the queue must pass.
+type Check struct {
+	Name    string
+	Flavors []string // only for jobs that get one of these; none = for all
 }
 
 // Queue is a ClusterQueue and one LocalQueue of the same name in each of its
 // namespaces.
 type Queue struct {
-	Name       string
-	Cohort     string // "" = none
-	Quotas     []Quota
-	Namespaces []string
-	Strategy   kueue.QueueingStrategy // "" = BestEffortFIFO
-	Stop       kueue.StopPolicy       // "" = None
-	Preemption Preemption             // zero = DefaultPreemption
+	Name        string
+	Cohort      string // "" = none
+	Quotas      []Quota
+	Hosts       []HostFlavor // cpu and memory in flavors of their own
+	Namespaces  []string
+	Stopped     map[string]kueue.StopPolicy  // by namespace, which is open otherwise
+	Weights     map[string]resource.Quantity // by namespace, for admission fair sharing
+	Strategy    kueue.QueueingStrategy       // "" = BestEffortFIFO
+	Stop        kueue.StopPolicy             // "" = None
+	Preemption  Preemption
+	Fungibility Fungibility
+	Weight      *resource.Quantity  // in fair sharing; nil = 1
+	Admission   kueue.AdmissionMode // "" = no admission scope
+	Checks      []Check
+}
+
+// Chips is the queue's own quota as Kueue counts it.
+func (q Queue) Chips() int64 {
+	var n int64
+	for _, quota := range q.Quotas {
+		n += quota.Chips()
+	}
+	return n
+}
+
+func orElse[T ~string](v, other T) T {
+	if v == "" {
+		return other
+	}
+	return v
 }
 
 // ClusterQueue renders the ClusterQueue, defaults included, so that the server
 // adds nothing we would have to explain away.
 func (q Queue) ClusterQueue() *kueue.ClusterQueue {
-	p := q.Preemption
-	if p == (Preemption{}) {
-		p = DefaultPreemption
-	}
 	cq := &kueue.ClusterQueue{
 		TypeMeta:   metav1.TypeMeta{APIVersion: kueue.SchemeGroupVersion.String(), Kind: "ClusterQueue"},
-		ObjectMeta: metav1.ObjectMeta{Name: q.Name, Labels: managed()},
+		ObjectMeta: metav1.ObjectMeta{Name: q.Name, Labels: managed(), Annotations: q.follows()},
 		Spec: kueue.ClusterQueueSpec{
-			CohortName:       kueue.CohortReference(q.Cohort),
-			QueueingStrategy: q.Strategy,
-			StopPolicy:       ptr.To(q.Stop),
-			FlavorFungibility: &kueue.FlavorFungibility{
-				WhenCanBorrow: kueue.MayStopSearch, WhenCanPreempt: kueue.TryNextFlavor,
-			},
-			Preemption: &kueue.ClusterQueuePreemption{
-				WithinClusterQueue:  p.WithinQueue,
-				ReclaimWithinCohort: p.ReclaimWithinCohort,
-				BorrowWithinCohort:  &kueue.BorrowWithinCohort{Policy: kueue.BorrowWithinCohortPolicyNever},
-			},
+			ResourceGroups:    q.groups(),
+			CohortName:        kueue.CohortReference(q.Cohort),
+			QueueingStrategy:  orElse(q.Strategy, kueue.BestEffortFIFO),
+			StopPolicy:        ptr.To(orElse(q.Stop, kueue.None)),
+			NamespaceSelector: q.selector(),
+			FlavorFungibility: q.Fungibility.object(),
+			Preemption:        q.Preemption.object(),
 		},
 	}
-	if q.Strategy == "" {
-		cq.Spec.QueueingStrategy = kueue.BestEffortFIFO
+	if q.Weight != nil {
+		cq.Spec.FairSharing = &kueue.FairSharing{Weight: q.Weight}
 	}
-	if q.Stop == "" {
-		cq.Spec.StopPolicy = ptr.To(kueue.None)
+	if q.Admission != "" {
+		cq.Spec.AdmissionScope = &kueue.AdmissionScope{AdmissionMode: q.Admission}
 	}
-	if len(q.Namespaces) > 0 {
-		// No selector selects no namespace, an empty one all of them.
-		cq.Spec.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: LabelNamespaceName, Operator: metav1.LabelSelectorOpIn, Values: slices.Sorted(slices.Values(q.Namespaces)),
-		}}}
-	}
-	if len(q.Quotas) > 0 {
-		group := kueue.ResourceGroup{CoveredResources: []corev1.ResourceName{accelerator.ResourceName}}
-		for _, quota := range q.Quotas {
-			group.Flavors = append(group.Flavors, quota.object())
+	if len(q.Checks) > 0 {
+		cq.Spec.AdmissionChecksStrategy = &kueue.AdmissionChecksStrategy{}
+		for _, c := range q.Checks {
+			rule := kueue.AdmissionCheckStrategyRule{Name: kueue.AdmissionCheckReference(c.Name)}
+			for _, f := range c.Flavors {
+				rule.OnFlavors = append(rule.OnFlavors, kueue.ResourceFlavorReference(f))
+			}
+			cq.Spec.AdmissionChecksStrategy.AdmissionChecks = append(cq.Spec.AdmissionChecksStrategy.AdmissionChecks, rule)
 		}
-		cq.Spec.ResourceGroups = []kueue.ResourceGroup{group}
 	}
 	return cq
 }
 
-func (q Quota) object() kueue.FlavorQuotas {
-	chips := func(slices int64) resource.Quantity {
-		return *resource.NewQuantity(slices*int64(q.Slice.Chips), resource.DecimalSI)
+func (p Preemption) object() *kueue.ClusterQueuePreemption {
+	d := DefaultPreemption
+	return &kueue.ClusterQueuePreemption{
+		WithinClusterQueue:  orElse(p.WithinQueue, d.WithinQueue),
+		ReclaimWithinCohort: orElse(p.ReclaimWithinCohort, d.ReclaimWithinCohort),
+		BorrowWithinCohort: &kueue.BorrowWithinCohort{
+			Policy: orElse(p.BorrowWithinCohort, d.BorrowWithinCohort), MaxPriorityThreshold: p.MaxPriority,
+		},
 	}
-	r := kueue.ResourceQuota{Name: accelerator.ResourceName, NominalQuota: chips(q.Slices)}
-	if q.Borrow != nil {
-		r.BorrowingLimit = ptr.To(chips(*q.Borrow))
+}
+
+func (f Fungibility) object() *kueue.FlavorFungibility {
+	out := &kueue.FlavorFungibility{
+		WhenCanBorrow:  orElse(f.WhenCanBorrow, DefaultFungibility.WhenCanBorrow),
+		WhenCanPreempt: orElse(f.WhenCanPreempt, DefaultFungibility.WhenCanPreempt),
 	}
-	if q.Lend != nil {
-		r.LendingLimit = ptr.To(chips(*q.Lend))
+	if f.Preference != "" {
+		out.Preference = ptr.To(f.Preference)
 	}
-	return kueue.FlavorQuotas{Name: kueue.ResourceFlavorReference(q.Flavor), Resources: []kueue.ResourceQuota{r}}
+	return out
+}
+
+// selector lets the queue's namespaces in. No selector selects no namespace, an
+// empty one all of them.
+func (q Queue) selector() *metav1.LabelSelector {
+	if len(q.Namespaces) == 0 {
+		return nil
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: LabelNamespaceName, Operator: metav1.LabelSelectorOpIn, Values: slices.Sorted(slices.Values(q.Namespaces)),
+	}}}
+}
+
+// follows is the annotation that names the slice pools.
+func (q Queue) follows() map[string]string {
+	pools := map[string]string{}
+	for _, quota := range q.Quotas {
+		if quota.Pool != "" {
+			pools[quota.Flavor] = quota.Pool
+		}
+	}
+	if len(pools) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(pools)
+	if err != nil {
+		panic(err) // strings by strings
+	}
+	return map[string]string{AnnotationSlicePools: string(text)}
+}
+
+// groups are the resource groups: the slices, with cpu and memory where the
+// slices' flavors count them too, and the flavors of cpu and memory alone.
+func (q Queue) groups() (groups []kueue.ResourceGroup) {
+	if len(q.Quotas) > 0 {
+		g := kueue.ResourceGroup{CoveredResources: append([]corev1.ResourceName{accelerator.ResourceName}, covered(q.Quotas[0].CPU, q.Quotas[0].Memory)...)}
+		for _, quota := range q.Quotas {
+			g.Flavors = append(g.Flavors, quota.object())
+		}
+		groups = append(groups, g)
+	}
+	if len(q.Hosts) > 0 {
+		g := kueue.ResourceGroup{CoveredResources: covered(q.Hosts[0].CPU, q.Hosts[0].Memory)}
+		for _, h := range q.Hosts {
+			g.Flavors = append(g.Flavors, kueue.FlavorQuotas{Name: kueue.ResourceFlavorReference(h.Flavor), Resources: hostQuotas(h.CPU, h.Memory)})
+		}
+		groups = append(groups, g)
+	}
+	return groups
 }
 
 // LocalQueue renders the queue's door in one namespace.
 func (q Queue) LocalQueue(namespace string) *kueue.LocalQueue {
 	labels := managed()
 	labels[LabelClusterQueue] = q.Name
-	return &kueue.LocalQueue{
+	lq := &kueue.LocalQueue{
 		TypeMeta:   metav1.TypeMeta{APIVersion: kueue.SchemeGroupVersion.String(), Kind: "LocalQueue"},
 		ObjectMeta: metav1.ObjectMeta{Name: q.Name, Namespace: namespace, Labels: labels},
 		Spec: kueue.LocalQueueSpec{
 			ClusterQueue: kueue.ClusterQueueReference(q.Name),
-			StopPolicy:   ptr.To(kueue.None),
+			StopPolicy:   ptr.To(orElse(q.Stopped[namespace], kueue.None)),
 		},
 	}
+	if w, ok := q.Weights[namespace]; ok {
+		lq.Spec.FairSharing = &kueue.FairSharing{Weight: &w}
+	}
+	return lq
 }
 
-// maxFlavors is Kueue's limit of flavors in one resource group.
-const maxFlavors = 64
-
-// Validate checks what the CRDs and Kueue's webhooks would refuse.
-func (q Queue) Validate() error {
-	var errs []error
-	add := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("queue %s: "+format, append([]any{q.Name}, args...)...))
-	}
-	// The name becomes a label value, and names LocalQueues: 63 characters.
-	if err := CheckQueueName(q.Name); err != nil {
-		errs = append(errs, err)
-	}
-	if q.Cohort != "" {
-		if err := checkName("cohort", q.Cohort); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if len(q.Quotas) > maxFlavors {
-		add("%d flavors; Kueue allows %d", len(q.Quotas), maxFlavors)
-	}
-	seen := map[string]bool{}
+// flavors are the names of all flavors of the queue, in order.
+func (q Queue) flavors() (names []string) {
 	for _, quota := range q.Quotas {
-		if err := checkName("flavor", quota.Flavor); err != nil {
-			errs = append(errs, err)
-		}
-		if seen[quota.Flavor] {
-			add("flavor %s is listed twice; add the slices up in one entry", quota.Flavor)
-		}
-		seen[quota.Flavor] = true
-		if quota.Slices < 0 {
-			add("flavor %s: a quota of %d slices; it cannot be negative", quota.Flavor, quota.Slices)
-		}
-		if q.Cohort == "" && (quota.Borrow != nil || quota.Lend != nil) {
-			add("flavor %s: borrowing and lending limits need a cohort to borrow from", quota.Flavor)
-		}
-		if quota.Borrow != nil && *quota.Borrow < 0 || quota.Lend != nil && *quota.Lend < 0 {
-			add("flavor %s: borrowing and lending limits cannot be negative", quota.Flavor)
-		}
-		if quota.Lend != nil && *quota.Lend > quota.Slices {
-			add("flavor %s: it cannot lend %d slices out of %d", quota.Flavor, *quota.Lend, quota.Slices)
-		}
+		names = append(names, quota.Flavor)
 	}
-	seen = map[string]bool{}
-	for _, ns := range q.Namespaces {
-		if err := CheckNamespace(ns); err != nil {
-			errs = append(errs, err)
-		}
-		if seen[ns] {
-			add("namespace %s is listed twice", ns)
-		}
-		seen[ns] = true
+	for _, h := range q.Hosts {
+		names = append(names, h.Flavor)
 	}
-	return errors.Join(errs...)
+	return names
+}
+
+// doors are the namespaces that Stopped and Weights speak of.
+func (q Queue) doors() []string {
+	return slices.Compact(slices.Sorted(func(yield func(string) bool) {
+		for ns := range maps.Keys(q.Stopped) {
+			if !yield(ns) {
+				return
+			}
+		}
+		for ns := range maps.Keys(q.Weights) {
+			if !yield(ns) {
+				return
+			}
+		}
+	}))
 }
