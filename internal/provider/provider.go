@@ -27,6 +27,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/lists"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/namespace"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/queue"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/queuestatus"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/slicepool"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/slicepools"
 )
@@ -134,6 +135,7 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		accelerators.NewAccelerator,
 		accelerators.NewTopologies,
 		slicepools.New,
+		queuestatus.New,
 		cluster.NewDataSource,
 	}
 }

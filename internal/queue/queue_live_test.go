@@ -137,17 +137,19 @@ func TestChangesByHandShow(t *testing.T) {
 	}
 }
 
-// A weight that Kueue keeps is read as the number that was written.
 func TestWeights(t *testing.T) {
-	for _, w := range []float64{0, 1, 0.5, 1.1, 0.000000002, 123456.789, 3} {
-		q, err := queue.ParseWeight(w)
-		if err != nil || queue.WeightValue(q) != w {
-			t.Errorf("%v is read as %v (%v)", w, queue.WeightValue(q), err)
+	for _, w := range []string{"0", "1", "0.5", "500m", "0.000000002", "123456.789", "1e9"} {
+		if _, err := queue.ParseWeight(w); err != nil {
+			t.Errorf("%s is refused: %v", w, err)
 		}
 	}
-	for _, w := range []float64{-1, 1e-9, 0.1234567891, 1e30} {
-		if q, err := queue.ParseWeight(w); err == nil {
-			t.Errorf("%v is taken for %s", w, q.String())
+	for w, want := range map[string]string{"0": "0", "500m": "0.5", "10": "10", "1500m": "1.5", "2k": "2000"} {
+		if got := queue.WeightText(resource.MustParse(w)); got != want {
+			t.Errorf("%s is written %s", w, got)
 		}
+	}
+	for w, want := range map[string]string{"-1": "negative", "1n": "too small", "0.0000000001": "too small", "heavy": "not a weight", "": "not a weight"} {
+		_, err := queue.ParseWeight(w)
+		refused(t, err, want)
 	}
 }

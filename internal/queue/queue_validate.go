@@ -173,7 +173,7 @@ func (q Queue) checkNamespaces(p *problems) {
 }
 
 func (p *problems) weight(what string, w resource.Quantity) {
-	if _, err := ParseWeight(WeightValue(w)); err != nil {
+	if err := checkWeight(w); err != nil {
 		p.add("%s: %w", what, err)
 	}
 }

@@ -2,7 +2,7 @@ package queue
 
 import (
 	"fmt"
-	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -86,41 +86,46 @@ func hostQuotas(cpu, memory *HostQuota) (quotas []kueue.ResourceQuota) {
 	return quotas
 }
 
-const (
-	// minWeight is the least weight in fair sharing, besides 0, that Kueue keeps
-	// apart from nothing.
-	minWeight = 1e-9
-	// maxWeight is our own bound: quantities lose digits far above it.
-	maxWeight = 1e9
-)
+// minWeight is what a weight in fair sharing must exceed, unless it is 0: below
+// it Kueue cannot tell it from nothing.
+var minWeight = resource.MustParse("1n")
 
 // ParseWeight reads a weight in fair sharing: 0, or more than a billionth.
-// Kueue keeps nine decimals.
-func ParseWeight(w float64) (resource.Quantity, error) {
-	if w < 0 {
-		return resource.Quantity{}, fmt.Errorf("a weight of %v is negative", w)
-	}
-	if w > 0 && w <= minWeight {
-		return resource.Quantity{}, fmt.Errorf("a weight of %v is too small: it is 0, or more than %v", w, minWeight)
-	}
-	if w > maxWeight {
-		return resource.Quantity{}, fmt.Errorf("a weight of %v is too large: it is at most %v", w, maxWeight)
-	}
-	q, err := resource.ParseQuantity(strconv.FormatFloat(w, 'f', -1, 64))
+func ParseWeight(s string) (resource.Quantity, error) {
+	w, err := resource.ParseQuantity(s)
 	if err != nil {
-		return q, fmt.Errorf("%v is not a weight: %w", w, err)
+		return w, fmt.Errorf("%q is not a weight: want a number such as 1 or 0.5", s)
 	}
-	if WeightValue(q) != w {
-		return q, fmt.Errorf("a weight of %v has more decimals than the nine that Kueue keeps", w)
-	}
-	return q, nil
+	return w, checkWeight(w)
 }
 
-// WeightValue is a weight as a number.
-func WeightValue(q resource.Quantity) float64 {
-	w, err := strconv.ParseFloat(q.AsDec().String(), 64)
-	if err != nil {
-		return q.AsApproximateFloat64()
+// WeightText is a weight the way people write it: 0.5, not 500m.
+func WeightText(w resource.Quantity) string {
+	s := w.AsDec().String()
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
 	}
-	return w
+	return s
+}
+
+func checkWeight(w resource.Quantity) error {
+	switch {
+	case w.Sign() < 0:
+		return fmt.Errorf("a weight of %s is negative", w.AsDec())
+	case w.Sign() > 0 && w.Cmp(minWeight) <= 0:
+		return fmt.Errorf("a weight of %s is too small: it is 0, or more than a billionth", w.AsDec())
+	}
+	return nil
+}
+
+// CheckQuantity says why s is not an amount of cpu or memory.
+func CheckQuantity(s string) error {
+	q, err := resource.ParseQuantity(s)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is not a quantity: want a number such as 400, 1.5 or 500m, or with a unit such as 64Gi", s)
+	case q.Sign() < 0:
+		return fmt.Errorf("%q is negative", s)
+	}
+	return nil
 }
