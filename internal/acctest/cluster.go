@@ -122,10 +122,8 @@ func (c *Cluster) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := c.resource(r.URL.Path)
-	if c.store != nil && (out == nil || r.URL.Path == "/apis") {
-		if found := c.store.discover(r.URL.Path); found != nil {
-			out = found
-		}
+	if c.store != nil {
+		out = c.store.discover(r.URL.Path, out)
 	}
 	if out == nil {
 		http.NotFound(w, r)

@@ -36,6 +36,14 @@ type storedKind struct {
 	namespaced bool
 }
 
+// root is the path below which objects of the kind are.
+func (k storedKind) root() string {
+	if k.Group == "" {
+		return "/api/" + k.Version
+	}
+	return "/apis/" + k.GroupVersion().String()
+}
+
 // Keep lets the cluster have the kinds of these objects installed. It keeps
 // what is written to them; the objects themselves are not stored.
 func (c *Cluster) Keep(t testing.TB, examples ...client.Object) {
@@ -74,13 +82,14 @@ func (c *Cluster) Client(t testing.TB) *kube.Client {
 	return k
 }
 
-// discover fills the lists of groups and kinds.
-func (s *store) discover(path string) any {
+// discover adds to the lists of groups and kinds what is stored; other answers
+// stay what they are.
+func (s *store) discover(path string, out any) any {
 	if path == "/apis" {
 		groups := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 		seen := map[string]bool{}
 		for _, k := range s.kinds {
-			if !seen[k.Group] {
+			if k.Group != "" && !seen[k.Group] {
 				seen[k.Group] = true
 				v := metav1.GroupVersionForDiscovery{GroupVersion: k.GroupVersion().String(), Version: k.Version}
 				groups.Groups = append(groups.Groups, metav1.APIGroup{Name: k.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
@@ -88,15 +97,19 @@ func (s *store) discover(path string) any {
 		}
 		return groups
 	}
-	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
+	list, ok := out.(metav1.APIResourceList)
+	if !ok && out != nil {
+		return out
+	}
+	list.TypeMeta = metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}
 	for _, k := range s.kinds {
-		if path == "/apis/"+k.GroupVersion().String() {
+		if path == k.root() {
 			list.GroupVersion = k.GroupVersion().String()
 			list.APIResources = append(list.APIResources, metav1.APIResource{Name: k.plural, Kind: k.Kind, Namespaced: k.namespaced})
 		}
 	}
 	if list.GroupVersion == "" {
-		return nil
+		return out
 	}
 	return list
 }
@@ -104,7 +117,7 @@ func (s *store) discover(path string) any {
 // of finds the kind that a path is about, and whether it names one object.
 func (s *store) of(path string) (k storedKind, one, ok bool) {
 	for _, k := range s.kinds {
-		rest, ok := strings.CutPrefix(path, "/apis/"+k.GroupVersion().String()+"/")
+		rest, ok := strings.CutPrefix(path, k.root()+"/")
 		if !ok {
 			continue
 		}

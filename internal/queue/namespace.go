@@ -30,7 +30,10 @@ type Namespace struct {
 	ServiceAccount string
 	// GoogleServiceAccount is what ServiceAccount acts as, by e-mail; "" = none.
 	GoogleServiceAccount string
-	Submitters, Viewers  []Subject
+	// PullSecrets are the names of the secrets that ServiceAccount's pods pull
+	// images with. nil leaves those that it has.
+	PullSecrets         []string
+	Submitters, Viewers []Subject
 }
 
 // Subject is a person, a group, or another namespace's service account.
@@ -59,14 +62,17 @@ func (n Namespace) Objects() []client.Object {
 		if n.GoogleServiceAccount != "" {
 			account.Annotations = map[string]string{AnnotationGoogleServiceAccount: n.GoogleServiceAccount}
 		}
+		for _, name := range n.PullSecrets {
+			account.ImagePullSecrets = append(account.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
+		}
 		objects = append(objects, account)
 	}
-	objects = append(objects, n.bind(SubmitterRole, submitterRules, n.Submitters)...)
-	return append(objects, n.bind(ViewerRole, viewerRules, n.Viewers)...)
+	objects = append(objects, n.bind(SubmitterRole, n.Submitters)...)
+	return append(objects, n.bind(ViewerRole, n.Viewers)...)
 }
 
 // bind renders a role and its binding, or nothing when nobody holds it.
-func (n Namespace) bind(role string, rules []rbacv1.PolicyRule, subjects []Subject) []client.Object {
+func (n Namespace) bind(role string, subjects []Subject) []client.Object {
 	if len(subjects) == 0 {
 		return nil
 	}
@@ -87,10 +93,18 @@ func (n Namespace) bind(role string, rules []rbacv1.PolicyRule, subjects []Subje
 		&rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 			ObjectMeta: meta,
-			Rules:      rules,
+			Rules:      RoleRules(role),
 		},
 		binding,
 	}
+}
+
+// RoleRules are what a role in the namespace allows: SubmitterRole or ViewerRole.
+func RoleRules(role string) []rbacv1.PolicyRule {
+	if role == SubmitterRole {
+		return submitterRules
+	}
+	return viewerRules
 }
 
 var (

@@ -137,7 +137,7 @@ func hostQuota(f kueue.FlavorQuotas, name corev1.ResourceName) *HostQuota {
 // selects and that have a LocalQueue. One that it selects by name and that it
 // did not have before is told even without a LocalQueue: somebody let it in.
 func (q *Queue) readDoors(cq *kueue.ClusterQueue, doors []kueue.LocalQueue, had Queue) {
-	var selects labels.Selector = labels.Nothing()
+	selects := labels.Nothing()
 	if s, err := metav1.LabelSelectorAsSelector(cq.Spec.NamespaceSelector); err == nil {
 		selects = s
 	}

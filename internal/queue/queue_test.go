@@ -100,9 +100,9 @@ func TestRenderedObjects(t *testing.T) {
 	t.Run("namespace", func(t *testing.T) {
 		golden(t, "namespace", queue.Namespace{
 			Name: "research", Labels: map[string]string{"team": "a"}, ServiceAccount: "trainer",
-			GoogleServiceAccount: "trainer@p.iam.gserviceaccount.com",
-			Submitters:           []queue.Subject{{Kind: "Group", Name: "ml@example.com"}, {Kind: "ServiceAccount", Namespace: "ci", Name: "runner"}},
-			Viewers:              []queue.Subject{{Kind: "User", Name: "lead@example.com"}},
+			GoogleServiceAccount: "trainer@p.iam.gserviceaccount.com", PullSecrets: []string{"registry"},
+			Submitters: []queue.Subject{{Kind: "Group", Name: "ml@example.com"}, {Kind: "ServiceAccount", Namespace: "ci", Name: "runner"}},
+			Viewers:    []queue.Subject{{Kind: "User", Name: "lead@example.com"}},
 		}.Objects()...)
 	})
 	t.Run("bare namespace", func(t *testing.T) {

@@ -10,3 +10,22 @@ resource "tpu_kueue_queue" "research" {
     slices      = 4
   }]
 }
+
+# A team with slices of its own, which others may use while they are idle. Its
+# quota is that of a slice pool, and is lowered before the pool shrinks.
+resource "tpu_kueue_queue" "production" {
+  cluster    = tpu_job_controllers.main.cluster
+  name       = "production"
+  namespaces = ["production"]
+  cohort     = "everybody"
+
+  flavors = [{
+    name        = tpu_kueue_flavor.v6e.name
+    slice_pool  = tpu_slice_pool.v6e
+    lend_slices = 2
+  }]
+
+  # Takes back at once what it lent.
+  reclaim_within_cohort = "Any"
+  fair_sharing_weight   = 2
+}

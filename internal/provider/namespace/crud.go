@@ -3,14 +3,12 @@ package namespace
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,82 +17,74 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
-const (
-	writeTimeout  = 5 * time.Minute
-	deleteTimeout = 10 * time.Minute
-)
+// asDocumented is what the roles allow, unless somebody changed that.
+const asDocumented = "as documented"
 
-// Create applies the namespace and what is in it.
-func (r *namespaceResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	timeout, diags := m.Timeouts.Create(ctx, writeTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+// Check refuses what the API server would refuse.
+func (m *model) Check(ctx context.Context, diags *diag.Diagnostics) {
+	spec, known := m.spec(ctx, diags)
+	if !known || diags.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	r.write(ctx, &m, queue.Namespace{}, true, &resp.State, &resp.Diagnostics)
+	if err := spec.Validate(); err != nil {
+		diags.AddError("Invalid namespace", err.Error())
+	}
 }
 
-// Update applies it again and takes away what is not wanted any more.
-func (r *namespaceResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var before, m model
-	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	timeout, diags := m.Timeouts.Update(ctx, writeTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	r.write(ctx, &m, before.spec(ctx, &resp.Diagnostics), false, &resp.State, &resp.Diagnostics)
+// Plan shows that roles are put right.
+func (m *model) Plan(context.Context, *kubeobject.Planning[model]) {
+	m.Roles = types.StringValue(asDocumented)
 }
 
-func (r *namespaceResource) write(ctx context.Context, m *model, before queue.Namespace, create bool, state *tfsdk.State, diags *diag.Diagnostics) {
-	spec := m.spec(ctx, diags)
-	if diags.HasError() {
-		return
+// Write applies the namespace with what is in it, and takes away what is not
+// wanted any more.
+func (m *model) Write(ctx context.Context, w *kubeobject.Writer[model]) error {
+	spec, known := m.spec(ctx, w.Diags)
+	if !known {
+		return fmt.Errorf("a value is still unknown at apply; please report this")
 	}
-	k, err := r.MustReach(ctx, m.Cluster.ValueString())
-	if err != nil {
-		conn.AddError(diags, "Cannot reach the cluster", err)
-		return
-	}
+	m.Roles = types.StringValue(asDocumented)
 	objects := spec.Objects()
-	if create {
-		adopted, err := r.Claim(ctx, k, objects[0], typeName, m.id())
-		if err != nil {
-			conn.AddError(diags, "Cannot create namespace "+spec.Name, err)
-			return
+	if err := w.Apply(ctx, objects[0]); err != nil {
+		return err
+	}
+	for _, obj := range objects[1:] {
+		if err := unbind(ctx, w.Client, obj); err != nil {
+			return err
 		}
-		if adopted {
-			diags.AddWarning("Namespace taken over", fmt.Sprintf("Namespace %s was there already, left by an earlier apply of this configuration that did not finish.", spec.Name))
+		if err := w.Part(ctx, obj); err != nil {
+			return err
 		}
 	}
-	for i, obj := range objects {
-		r.Stamp(obj)
-		if err := conn.ApplyRetry(ctx, k, obj); err != nil {
-			conn.AddError(diags, "Cannot apply namespace "+spec.Name, err)
-			return
-		}
-		if i == 0 {
-			// From here on the namespace exists: an error below must not lose it.
-			m.ID = types.StringValue(m.id())
-			diags.Append(state.Set(ctx, m)...)
-		}
+	if w.Before == nil {
+		return nil
 	}
+	before, _ := w.Before.spec(ctx, w.Diags)
 	for _, obj := range leftover(before.Objects(), objects) {
-		if err := k.Remove(ctx, obj, false); err != nil {
-			conn.AddError(diags, "Cannot clean up namespace "+spec.Name, err)
-			return
+		if err := w.Remove(ctx, obj, false); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// unbind removes a binding that leads to another role: Kubernetes does not let
+// it be turned.
+func unbind(ctx context.Context, k *kube.Client, obj client.Object) error {
+	binding, ok := obj.(*rbacv1.RoleBinding)
+	if !ok {
+		return nil
+	}
+	live := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: binding.Namespace, Name: binding.Name}}
+	found, err := k.Fetch(ctx, live)
+	if err != nil || !found || live.RoleRef == binding.RoleRef {
+		return err
+	}
+	return k.Remove(ctx, live, true)
 }
 
 // leftover are the objects of before that after has not. The namespace itself
@@ -112,118 +102,126 @@ func leftover(before, after []client.Object) []client.Object {
 	return out
 }
 
-// Read refreshes the state; a namespace that is gone, or going, leaves it.
-func (r *namespaceResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	k, gone, err := r.Reach(ctx, m.Cluster.ValueString())
-	if err != nil {
-		conn.AddError(&resp.Diagnostics, "Cannot read namespace "+m.Name.ValueString(), err)
-		return
-	}
+// Read fills in what the cluster has.
+func (m *model) Read(ctx context.Context, k *kube.Client, _ *diag.Diagnostics) (found bool, err error) {
 	live := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.Name.ValueString()}}
-	found := false
-	if !gone {
-		if found, err = k.Fetch(ctx, live); err != nil {
-			conn.AddError(&resp.Diagnostics, "Cannot read namespace "+m.Name.ValueString(), err)
-			return
-		}
+	if found, err = k.Fetch(ctx, live); err != nil || !found || live.DeletionTimestamp != nil {
+		return false, err
 	}
-	if !found || live.DeletionTimestamp != nil {
-		resp.State.RemoveResource(ctx)
-		return
+	// Of labels and annotations only ours are looked at: those in state, or on
+	// import those our field manager owns.
+	m.Labels = conn.OwnedStrings(m.Labels, live.Labels, live, "labels")
+	m.Annotations = conn.OwnedStrings(m.Annotations, live.Annotations, live, "annotations")
+	if err := m.readAccount(ctx, k); err != nil {
+		return false, err
 	}
-	m.read(live)
-	if err := m.readContents(ctx, k); err != nil {
-		conn.AddError(&resp.Diagnostics, "Cannot read namespace "+m.Name.ValueString(), err)
-		return
-	}
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	return true, m.readRoles(ctx, k)
 }
 
-// readContents refreshes the service account and who is bound to the roles.
-func (m *model) readContents(ctx context.Context, k *kube.Client) error {
+func (m *model) readAccount(ctx context.Context, k *kube.Client) error {
 	ns := m.Name.ValueString()
-	if m.ServiceAccount == nil { // on import: ours by its label
+	if m.ServiceAccount.IsNull() { // on import: ours by its label
 		var accounts corev1.ServiceAccountList
 		if err := k.List(ctx, &accounts, client.InNamespace(ns), client.MatchingLabels{queue.LabelManagedBy: queue.ManagedBy}); err != nil {
 			return fmt.Errorf("listing service accounts of namespace %s on cluster %s: %w", ns, k.Name, err)
 		}
 		if len(accounts.Items) > 0 {
-			m.ServiceAccount = &account{Name: types.StringValue(accounts.Items[0].Name)}
+			m.ServiceAccount = m.account(&accounts.Items[0])
 		}
+		return nil
 	}
-	if a := m.ServiceAccount; a != nil {
-		live := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: a.Name.ValueString()}}
-		found, err := k.Fetch(ctx, live)
-		switch {
-		case err != nil:
-			return err
-		case !found:
-			m.ServiceAccount = nil
-		default:
-			a.Google = types.StringNull()
-			if email := live.Annotations[queue.AnnotationGoogleServiceAccount]; email != "" {
-				a.Google = types.StringValue(email)
-			}
+	name, _ := m.ServiceAccount.Attributes()["name"].(types.String)
+	live := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name.ValueString()}}
+	found, err := k.Fetch(ctx, live)
+	if err != nil {
+		return err
+	}
+	if !found {
+		m.ServiceAccount = types.ObjectNull(accountTypes)
+		return nil
+	}
+	m.ServiceAccount = m.account(live)
+	return nil
+}
+
+// account is a service account as the cluster has it. Its pull secrets are
+// looked at where state has some, and on import.
+func (m *model) account(live *corev1.ServiceAccount) types.Object {
+	had, _ := m.ServiceAccount.Attributes()["image_pull_secrets"].(types.List)
+	secrets := types.ListNull(types.StringType)
+	if !had.IsNull() || m.ServiceAccount.IsNull() && len(live.ImagePullSecrets) > 0 {
+		var names []attr.Value
+		for _, ref := range live.ImagePullSecrets {
+			names = append(names, types.StringValue(ref.Name))
 		}
+		secrets = types.ListValueMust(types.StringType, names)
 	}
-	for role, set := range map[string]*types.Set{queue.SubmitterRole: &m.Submitters, queue.ViewerRole: &m.Viewers} {
-		binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: role}}
-		found, err := k.Fetch(ctx, binding)
+	google := types.StringNull()
+	if email := live.Annotations[queue.AnnotationGoogleServiceAccount]; email != "" {
+		google = types.StringValue(email)
+	}
+	return types.ObjectValueMust(accountTypes, map[string]attr.Value{
+		"name": types.StringValue(live.Name), "google_service_account": google, "image_pull_secrets": secrets,
+	})
+}
+
+// readRoles finds who is bound to the roles, and whether those are still what
+// they should be.
+func (m *model) readRoles(ctx context.Context, k *kube.Client) error {
+	var changed []string
+	for _, r := range []struct {
+		name string
+		set  *types.Set
+	}{{queue.SubmitterRole, &m.Submitters}, {queue.ViewerRole, &m.Viewers}} {
+		bound, err := m.bound(ctx, k, r.name)
 		if err != nil {
 			return err
 		}
-		var bound []string
-		if found {
-			for _, s := range binding.Subjects {
-				bound = append(bound, subjectText(s))
-			}
-		}
 		if len(bound) == 0 {
-			if len(set.Elements()) > 0 || set.IsUnknown() {
-				*set = types.SetNull(types.StringType)
+			if len(r.set.Elements()) > 0 || r.set.IsUnknown() {
+				*r.set = types.SetNull(types.StringType)
 			}
 			continue
 		}
-		*set = types.SetValueMust(types.StringType, texts(bound))
+		*r.set = types.SetValueMust(types.StringType, bound)
+		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: m.Name.ValueString(), Name: r.name}}
+		found, err := k.Fetch(ctx, role)
+		if err != nil {
+			return err
+		}
+		if !found {
+			changed = append(changed, r.name+" is missing")
+		} else if !reflect.DeepEqual(role.Rules, queue.RoleRules(r.name)) {
+			changed = append(changed, r.name+" was changed")
+		}
+	}
+	m.Roles = types.StringValue(asDocumented)
+	if len(changed) > 0 {
+		m.Roles = types.StringValue(strings.Join(changed, ", "))
 	}
 	return nil
 }
 
-func texts(all []string) []attr.Value {
-	values := make([]attr.Value, len(all))
-	for i, s := range all {
-		values[i] = types.StringValue(s)
+// bound is who holds a role. A binding that leads elsewhere gives it to nobody.
+func (m *model) bound(ctx context.Context, k *kube.Client, role string) (subjects []attr.Value, err error) {
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: m.Name.ValueString(), Name: role}}
+	found, err := k.Fetch(ctx, binding)
+	if err != nil || !found || binding.RoleRef.Kind != "Role" || binding.RoleRef.Name != role {
+		return nil, err
 	}
-	return values
+	for _, s := range binding.Subjects {
+		subjects = append(subjects, types.StringValue(subjectText(s)))
+	}
+	return subjects, nil
 }
 
-// Delete removes the namespace with all that is in it, and waits until it is
+// Remove deletes the namespace with all that is in it, and waits until it is
 // gone.
-func (r *namespaceResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	var m model
-	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	timeout, diags := m.Timeouts.Delete(ctx, deleteTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	k, gone, err := r.Reach(ctx, m.Cluster.ValueString())
-	if gone {
-		return
-	}
+func (m *model) Remove(ctx context.Context, k *kube.Client, _ *diag.Diagnostics) error {
 	live := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.Name.ValueString()}}
+	err := k.Remove(ctx, live, true)
 	if err == nil {
-		err = k.Remove(ctx, live, true)
-	}
-	if err == nil {
-		return
+		return nil
 	}
 	var stuck []string
 	for _, c := range live.Status.Conditions {
@@ -234,5 +232,5 @@ func (r *namespaceResource) Delete(ctx context.Context, req resource.DeleteReque
 	if len(stuck) > 0 {
 		err = fmt.Errorf("%w\nKubernetes says: %s", err, strings.Join(stuck, "; "))
 	}
-	conn.AddDeleteError(&resp.Diagnostics, "namespace "+m.Name.ValueString(), err)
+	return err
 }

@@ -3,58 +3,83 @@ package namespace
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
 type model struct {
-	ID             types.String   `tfsdk:"id"`
-	Cluster        types.String   `tfsdk:"cluster"`
-	Name           types.String   `tfsdk:"name"`
-	Labels         types.Map      `tfsdk:"labels"`
-	Annotations    types.Map      `tfsdk:"annotations"`
-	ServiceAccount *account       `tfsdk:"service_account"`
-	Submitters     types.Set      `tfsdk:"submitters"`
-	Viewers        types.Set      `tfsdk:"viewers"`
-	Timeouts       timeouts.Value `tfsdk:"timeouts"`
+	kubeobject.Object
+	Labels         types.Map    `tfsdk:"labels"`
+	Annotations    types.Map    `tfsdk:"annotations"`
+	ServiceAccount types.Object `tfsdk:"service_account"`
+	Submitters     types.Set    `tfsdk:"submitters"`
+	Viewers        types.Set    `tfsdk:"viewers"`
+	Roles          types.String `tfsdk:"roles"`
 }
 
-type account struct {
-	Name   types.String `tfsdk:"name"`
-	Google types.String `tfsdk:"google_service_account"`
+var accountTypes = map[string]attr.Type{
+	"name": types.StringType, "google_service_account": types.StringType, "image_pull_secrets": types.ListType{ElemType: types.StringType},
 }
 
-func (m model) id() string { return m.Cluster.ValueString() + "/namespaces/" + m.Name.ValueString() }
-
-// spec translates the plan, whose values are all known by the time of apply.
-func (m model) spec(ctx context.Context, diags *diag.Diagnostics) queue.Namespace {
-	n := queue.Namespace{
+// spec translates. known is false while the plan holds values that only an
+// apply will know; then the spec is not to be used.
+func (m *model) spec(ctx context.Context, diags *diag.Diagnostics) (n queue.Namespace, known bool) {
+	if !allKnown(m.Name, m.Labels, m.Annotations, m.ServiceAccount, m.Submitters, m.Viewers) {
+		return n, false
+	}
+	n = queue.Namespace{
 		Name:        m.Name.ValueString(),
 		Labels:      conn.Strings(ctx, m.Labels, diags),
 		Annotations: conn.Strings(ctx, m.Annotations, diags),
 		Submitters:  parseSubjects(ctx, m.Submitters, diags),
 		Viewers:     parseSubjects(ctx, m.Viewers, diags),
 	}
-	if a := m.ServiceAccount; a != nil {
-		n.ServiceAccount, n.GoogleServiceAccount = a.Name.ValueString(), a.Google.ValueString()
+	account := m.ServiceAccount.Attributes()
+	name, _ := account["name"].(types.String)
+	google, _ := account["google_service_account"].(types.String)
+	n.ServiceAccount, n.GoogleServiceAccount = name.ValueString(), google.ValueString()
+	if secrets, ok := account["image_pull_secrets"].(types.List); ok {
+		diags.Append(secrets.ElementsAs(ctx, &n.PullSecrets, false)...)
 	}
-	return n
+	return n, !diags.HasError()
+}
+
+// allKnown tells whether values are known, with all that is in them.
+func allKnown(values ...attr.Value) bool {
+	for _, v := range values {
+		var inner []attr.Value
+		switch v := v.(type) {
+		case types.Map:
+			inner = slices.Collect(maps.Values(v.Elements()))
+		case types.Set:
+			inner = v.Elements()
+		case types.List:
+			inner = v.Elements()
+		case types.Object:
+			inner = slices.Collect(maps.Values(v.Attributes()))
+		}
+		if v.IsUnknown() || !allKnown(inner...) {
+			return false
+		}
+	}
+	return true
 }
 
 func parseSubjects(ctx context.Context, set types.Set, diags *diag.Diagnostics) []queue.Subject {
-	if set.IsNull() || set.IsUnknown() {
-		return nil
-	}
 	var texts []string
-	diags.Append(set.ElementsAs(ctx, &texts, false)...)
+	if !set.IsNull() {
+		diags.Append(set.ElementsAs(ctx, &texts, false)...)
+	}
 	var out []queue.Subject
 	for _, text := range texts {
 		s, err := parseSubject(text)
@@ -91,12 +116,4 @@ func subjectText(s rbacv1.Subject) string {
 		return "group:" + s.Name
 	}
 	return "serviceAccount:" + s.Namespace + "/" + s.Name
-}
-
-// read takes over what the cluster has. Of labels and annotations only ours
-// are looked at: those in state, or on import those our field manager owns.
-func (m *model) read(live *corev1.Namespace) {
-	m.ID = types.StringValue(m.id())
-	m.Labels = conn.OwnedStrings(m.Labels, live.Labels, live, "labels")
-	m.Annotations = conn.OwnedStrings(m.Annotations, live.Annotations, live, "annotations")
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,100 +17,95 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
-	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
 	kq "github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
-const (
-	writeTimeout  = 5 * time.Minute
-	deleteTimeout = 10 * time.Minute
-	// activeWithin is how long Kueue gets to take a queue up before its reason
-	// is shown instead. It takes well under a second when all is well.
-	activeWithin = 15 * time.Second
-)
+// activeWithin is how long Kueue gets to take a queue up before its reason is
+// shown instead. It takes well under a second when all is well.
+const activeWithin = 15 * time.Second
 
-// Create applies the ClusterQueue and its LocalQueues.
-func (r *queueResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	limit, diags := m.Timeouts.Create(ctx, writeTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	r.write(ctx, &m, true, &resp.State, &resp.Diagnostics)
-}
-
-// Update applies them again, and removes the LocalQueues of namespaces that
-// are not listed any more.
-func (r *queueResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	limit, diags := m.Timeouts.Update(ctx, writeTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	r.write(ctx, &m, false, &resp.State, &resp.Diagnostics)
-}
-
-func (r *queueResource) write(ctx context.Context, m *model, create bool, state *tfsdk.State, diags *diag.Diagnostics) {
+// Check refuses what Kueue's webhooks would refuse across attributes.
+func (m *model) Check(ctx context.Context, diags *diag.Diagnostics) {
 	spec, known := m.spec(ctx, diags)
-	if !known && !diags.HasError() {
-		conn.AddError(diags, "Invalid queue", errors.New("a value is still unknown at apply; please report this"))
-	}
-	if err := spec.Validate(); err != nil && known {
-		conn.AddError(diags, "Invalid queue", err)
-	}
-	if diags.HasError() {
+	if diags.HasError() || !known {
 		return
 	}
-	k, err := r.MustReach(ctx, m.Cluster.ValueString())
-	if err != nil {
-		conn.AddError(diags, "Cannot reach the cluster", err)
+	if err := spec.Validate(); err != nil {
+		diags.AddError("Invalid queue", err.Error())
+	}
+}
+
+// Plan shows the chips, as far as they can be known.
+func (m *model) Plan(ctx context.Context, p *kubeobject.Planning[model]) {
+	spec, known := m.spec(ctx, p.Diags)
+	if p.Diags.HasError() {
 		return
 	}
-	m.ID = types.StringValue(id(m.Cluster.ValueString(), spec.Name))
-	cq := spec.ClusterQueue()
-	if create {
-		adopted, err := r.Claim(ctx, k, cq, typeName, m.ID.ValueString())
-		if err != nil {
-			conn.AddError(diags, "Cannot create queue "+spec.Name, err)
-			return
-		}
-		if adopted {
-			diags.AddWarning("Queue taken over", fmt.Sprintf("Queue %s was there already, left by an earlier apply of this configuration that did not finish.", spec.Name))
-		}
-	}
-	r.Stamp(cq)
-	if err := conn.ApplyRetry(ctx, k, cq); err != nil {
-		conn.AddError(diags, "Cannot apply queue "+spec.Name, conn.NeedsControllers(err))
+	if !known {
+		m.Chips = types.Int64Unknown()
 		return
 	}
-	// From here on the queue exists: an error below must not lose it.
-	m.Chips, m.Status = types.Int64Value(chips(spec)), types.StringValue("Unknown")
-	diags.Append(state.Set(ctx, m)...)
+	if err := spec.Validate(); err != nil { // with what only now is known
+		p.Diags.AddError("Invalid queue", err.Error())
+		return
+	}
+	m.count(ctx, spec, p.Diags)
+}
+
+// count fills in the chips of every flavor and of all.
+func (m *model) count(ctx context.Context, spec kq.Queue, diags *diag.Diagnostics) {
+	m.Chips = types.Int64Value(spec.Chips())
+	if m.Flavors.IsNull() {
+		return
+	}
+	var flavors []flavor
+	diags.Append(m.Flavors.ElementsAs(ctx, &flavors, false)...)
+	for i := range flavors {
+		flavors[i].Chips = types.Int64Value(spec.Quotas[i].Chips())
+	}
+	m.Flavors = list(ctx, flavorType, flavors, diags)
+}
+
+// Write applies the ClusterQueue and its LocalQueues, and removes the
+// LocalQueues of namespaces that are not listed any more.
+func (m *model) Write(ctx context.Context, w *kubeobject.Writer[model]) error {
+	spec, known := m.spec(ctx, w.Diags)
+	if !known {
+		return errors.New("a value is still unknown at apply; please report this")
+	}
+	m.count(ctx, spec, w.Diags)
+	m.Status = types.StringValue("Unknown")
+	if err := w.Apply(ctx, spec.ClusterQueue()); err != nil {
+		return err
+	}
 	for _, ns := range spec.Namespaces {
-		lq := spec.LocalQueue(ns)
-		r.Stamp(lq)
-		if err := conn.ApplyRetry(ctx, k, lq); err != nil {
-			if apierrors.IsNotFound(err) {
-				err = fmt.Errorf("%w\nNamespace %s does not exist. Make it first (tpu_training_namespace) and refer to its name", err, ns)
-			}
-			conn.AddError(diags, fmt.Sprintf("Cannot open queue %s in namespace %s", spec.Name, ns), err)
-			return
+		if err := openDoor(ctx, w, spec, ns); err != nil {
+			return err
 		}
 	}
-	if err := closeDoors(ctx, k, spec); err != nil {
-		conn.AddError(diags, "Cannot clean up queue "+spec.Name, err)
-		return
+	if err := closeDoors(ctx, w.Client, spec); err != nil {
+		return err
 	}
-	m.settle(ctx, k, spec, diags)
-	diags.Append(state.Set(ctx, m)...)
+	m.settle(ctx, w.Client, spec, w.Diags)
+	return nil
+}
+
+// openDoor applies the LocalQueue of one namespace.
+func openDoor(ctx context.Context, w *kubeobject.Writer[model], spec kq.Queue, namespace string) error {
+	lq := spec.LocalQueue(namespace)
+	had := lq.DeepCopy()
+	if found, err := w.Fetch(ctx, had); err != nil {
+		return err
+	} else if found && string(had.Spec.ClusterQueue) != spec.Name {
+		return fmt.Errorf("namespace %s already has a LocalQueue %s, which leads to queue %s, and cannot be turned to another. "+
+			"Delete it (kubectl delete localqueue -n %s %s), or give this queue another name", namespace, lq.Name, had.Spec.ClusterQueue, namespace, lq.Name)
+	}
+	err := w.Part(ctx, lq)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w\nNamespace %s does not exist. Make it first (tpu_training_namespace) and refer to its name", err, namespace)
+	}
+	return err
 }
 
 // settle waits a moment for Kueue to take the queue up, and warns when it
@@ -120,20 +113,30 @@ func (r *queueResource) write(ctx context.Context, m *model, create bool, state 
 func (m *model) settle(ctx context.Context, k *kube.Client, spec kq.Queue, diags *diag.Diagnostics) {
 	short, cancel := context.WithTimeout(ctx, activeWithin)
 	defer cancel()
-	live := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: spec.Name}}
+	live := clusterQueue(spec.Name)
+	wants := spec.ClusterQueue()
 	err := k.Until(short, live, func(found bool) (bool, error) {
-		s := status(live)
-		return found && live.Generation > 0 && (s == kueue.ClusterQueueActive || s == kueue.ClusterQueueActiveReasonStopped && spec.Stop != kueue.None), nil
+		active, reason, _ := kq.Standing(live)
+		stopped := reason == kueue.ClusterQueueActiveReasonStopped && *wants.Spec.StopPolicy != kueue.None
+		return found && live.Generation > 0 && (active && *wants.Spec.StopPolicy == kueue.None || stopped), nil
 	})
-	m.Status = types.StringValue(status(live))
-	if err == nil {
-		return
+	active, reason, message := kq.Standing(live)
+	m.Status = status(active, reason)
+	if err != nil && !active {
+		diags.AddWarning("Queue admits no jobs yet", message+" Jobs wait until that changes.")
 	}
-	if c := meta.FindStatusCondition(live.Status.Conditions, kueue.ClusterQueueActive); c != nil {
-		diags.AddWarning("Queue admits no jobs yet", fmt.Sprintf("Kueue holds queue %s back: %s (%s). Jobs wait until that changes.", spec.Name, c.Message, c.Reason))
-		return
+}
+
+// status is "Active", or Kueue's reason why the queue admits nothing.
+func status(active bool, reason string) types.String {
+	if active {
+		return types.StringValue(kueue.ClusterQueueActive)
 	}
-	diags.AddWarning("Queue admits no jobs yet", fmt.Sprintf("Kueue has not taken queue %s up: is its controller running? Jobs wait until it does.", spec.Name))
+	return types.StringValue(reason)
+}
+
+func clusterQueue(name string) *kueue.ClusterQueue {
+	return &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 // closeDoors removes the queue's LocalQueues in namespaces that it does not
@@ -167,85 +170,60 @@ func localQueues(ctx context.Context, k *kube.Client, name string) ([]kueue.Loca
 	}), nil
 }
 
-// Read refreshes the state; a queue that is gone leaves it.
-func (r *queueResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	var m model
-	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() {
-		return
+// Read fills in what the cluster has.
+func (m *model) Read(ctx context.Context, k *kube.Client, diags *diag.Diagnostics) (found bool, err error) {
+	live := clusterQueue(m.Name.ValueString())
+	if found, err = k.Fetch(ctx, live); err != nil || !found || live.DeletionTimestamp != nil {
+		return false, err
 	}
-	name := m.Name.ValueString()
-	fail := func(err error) { conn.AddError(&resp.Diagnostics, "Cannot read queue "+name, err) }
-	k, gone, err := r.Reach(ctx, m.Cluster.ValueString())
-	live := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	found := false
-	if err == nil && !gone {
-		found, err = k.Fetch(ctx, live)
-	}
+	doors, err := localQueues(ctx, k, live.Name)
 	if err != nil {
-		fail(err)
-		return
+		return false, err
 	}
-	if !found || live.DeletionTimestamp != nil {
-		resp.State.RemoveResource(ctx)
-		return
+	var had kq.Queue
+	if !m.Flavors.IsNull() { // an import has nothing yet
+		had, _ = m.spec(ctx, &diag.Diagnostics{})
 	}
-	doors, err := localQueues(ctx, k, name)
-	if err != nil {
-		fail(err)
-		return
-	}
-	var namespaces []string
-	for _, lq := range doors {
-		namespaces = append(namespaces, lq.Namespace)
-	}
-	m.read(ctx, live, namespaces, func(flavor string) (accelerator.Slice, bool) {
+	var problem error
+	q := kq.FromLive(live, doors, had, func(flavor string) (accelerator.Slice, bool) {
 		rf := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: flavor}}
-		if found, err := k.Fetch(ctx, rf); err != nil || !found {
+		found, err := k.Fetch(ctx, rf)
+		if err != nil {
+			problem = err
+		}
+		if err != nil || !found {
 			return accelerator.Slice{}, false
 		}
 		return kq.SliceOf(rf.Spec.NodeLabels)
-	}, &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	})
+	if problem != nil {
+		return false, problem
+	}
+	m.take(ctx, q, diags)
+	active, reason, _ := kq.Standing(live)
+	m.Status = status(active, reason)
+	return true, nil
 }
 
-// Delete removes the LocalQueues, then the ClusterQueue, which Kueue keeps
+// Remove deletes the LocalQueues, then the ClusterQueue, which Kueue keeps
 // until no job holds quota in it.
-func (r *queueResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	var m model
-	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
-	limit, diags := m.Timeouts.Delete(ctx, deleteTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+func (m *model) Remove(ctx context.Context, k *kube.Client, _ *diag.Diagnostics) error {
 	name := m.Name.ValueString()
-	k, gone, err := r.Reach(ctx, m.Cluster.ValueString())
-	if gone {
-		return
-	}
-	var doors []kueue.LocalQueue
-	if err == nil {
-		doors, err = localQueues(ctx, k, name)
+	doors, err := localQueues(ctx, k, name)
+	if err != nil {
+		return err
 	}
 	for i := range doors {
-		if err == nil {
-			err = k.Remove(ctx, &doors[i], false)
+		if err := k.Remove(ctx, &doors[i], false); err != nil {
+			return err
 		}
 	}
-	live := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err == nil {
-		err = k.Remove(ctx, live, true)
-	}
-	if err == nil {
-		return
-	}
-	if n := live.Status.ReservingWorkloads; n > 0 {
+	live := clusterQueue(name)
+	err = k.Remove(ctx, live, true)
+	if n := live.Status.ReservingWorkloads; err != nil && n > 0 {
 		err = fmt.Errorf("%w\n%d jobs still hold quota of it: %s", err, n, holders(k, name))
 	}
-	conn.AddDeleteError(&resp.Diagnostics, "queue "+name, err)
+	return err
 }
 
 // holders names a few Workloads that hold the queue's quota.

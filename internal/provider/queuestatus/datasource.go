@@ -44,10 +44,6 @@ func number(description string) schema.Int64Attribute {
 	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
 }
 
-func flag(description string) schema.BoolAttribute {
-	return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
-}
-
 func list(description string, of map[string]schema.Attribute) schema.ListNestedAttribute {
 	return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: of}}
 }
@@ -117,7 +113,7 @@ func checkID(id string) error {
 // Read implements datasource.DataSource.
 func (s *source) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m model
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("queue"), &m.Queue)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}

@@ -82,6 +82,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	resp.Diagnostics.Append(d...)
 	var broken diag.Diagnostics // apply says what is wrong with the plan
 	gone := removed(state.spec(ctx, "", &broken), m.spec(ctx, "", &broken), waiting)
+	r.lowerQuotas(ctx, m, state, &resp.Diagnostics)
 	run := gke.SlicePoolRun{Known: state.known(), Owners: owners, Operations: running}
 	if operations, keep := r.apply(ctx, timeout, &m, &state, gone, run, &resp.Diagnostics); keep {
 		if m.Status.ValueString() == gke.PoolReady && !resp.Diagnostics.HasError() {
