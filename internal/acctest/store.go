@@ -28,6 +28,7 @@ type store struct {
 	kinds   []storedKind
 	objects map[string]*unstructured.Unstructured // by path
 	uid     int
+	webhook string // what a webhook that is down lets writes fail with
 }
 
 type storedKind struct {
@@ -65,6 +66,18 @@ func (c *Cluster) Keep(t testing.TB, examples ...client.Object) {
 			plural = base + "sses"
 		}
 		c.store.kinds = append(c.store.kinds, storedKind{gvk, plural, o.GetNamespace() != ""})
+	}
+}
+
+// WebhookDown lets writes of what the cluster keeps fail as they do when the
+// controller behind this Service does not run; "" is up again.
+func (c *Cluster) WebhookDown(service, namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store.webhook = ""
+	if service != "" {
+		c.store.webhook = fmt.Sprintf("Internal error occurred: failed calling webhook %q: failed to call webhook: "+
+			"Post \"https://%s.%s.svc:443/validate?timeout=10s\": no endpoints available for service %q", "v.kb.io", service, namespace, service)
 	}
 }
 
@@ -152,6 +165,11 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) bool {
 		}
 		slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 		answer(w, list.UnstructuredContent())
+	case r.Method == http.MethodPatch && s.webhook != "":
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+			Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: s.webhook})
 	case r.Method == http.MethodPatch:
 		s.patch(w, r, k, had)
 	case had == nil:

@@ -1,0 +1,100 @@
+package queue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+)
+
+// One configuration with a slice pool, the queue that follows it and the
+// queue's state: Terraform takes the whole pool for slice_pool, knows the quota
+// in the plan, and changes the queue together with the pool.
+func TestQueueBesideItsSlicePool(t *testing.T) {
+	g, _, cluster := world(t)
+	config := func(slices int) string {
+		return g.Config("team", fmt.Sprintf(`
+resource "tpu_slice_pool" "v5e" {
+  cluster     = %q
+  name        = "v5e"
+  accelerator = "v5litepod-16"
+  slice_count = %d
+}
+resource "tpu_kueue_queue" "team" {
+  cluster = tpu_slice_pool.v5e.cluster
+  name    = "team-a"
+  flavors = [{ name = "v5e-4x4", slice_pool = tpu_slice_pool.v5e }]
+}
+data "tpu_queue_status" "team" { queue = tpu_kueue_queue.team.id }
+`, cluster, slices))
+	}
+	const team = "tpu_kueue_queue.team"
+	first := tfjsonpath.New("flavors").AtSliceIndex(0)
+	plan := func(checks ...plancheck.PlanCheck) resource.ConfigPlanChecks {
+		return resource.ConfigPlanChecks{PreApply: checks}
+	}
+	quota := func(slices, chips int64) []statecheck.StateCheck {
+		return []statecheck.StateCheck{
+			statecheck.ExpectKnownValue(team, first.AtMapKey("slices"), knownvalue.Int64Exact(slices)),
+			statecheck.ExpectKnownValue(team, tfjsonpath.New("chips"), knownvalue.Int64Exact(chips)),
+		}
+	}
+	resource.UnitTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: g.Factories(),
+		Steps: []resource.TestStep{
+			{
+				Config:           config(3),
+				ConfigPlanChecks: plan(plancheck.ExpectKnownValue(team, first.AtMapKey("slices"), knownvalue.Int64Exact(3))),
+				ConfigStateChecks: append(quota(3, 48),
+					statecheck.ExpectKnownValue("data.tpu_queue_status.team", tfjsonpath.New("status"), knownvalue.StringExact("Active")),
+					statecheck.ExpectKnownValue("data.tpu_queue_status.team", first.AtMapKey("slices"), knownvalue.Int64Exact(3))),
+			},
+			{Config: config(3), ConfigPlanChecks: plan(plancheck.ExpectEmptyPlan())},
+			{
+				Config: config(1),
+				ConfigPlanChecks: plan(plancheck.ExpectResourceAction(team, plancheck.ResourceActionUpdate),
+					plancheck.ExpectKnownValue(team, first.AtMapKey("chips"), knownvalue.Int64Exact(16))),
+				ConfigStateChecks: quota(1, 16),
+			},
+			{Config: config(1), ConfigPlanChecks: plan(plancheck.ExpectEmptyPlan())},
+			{Config: config(1), ResourceName: team, ImportState: true, ImportStateVerify: true},
+		},
+	})
+}
+
+// While Kueue is down a plan works, and an apply says what is down; the queue
+// stays in state, and the next apply goes on.
+func TestKueueDown(t *testing.T) {
+	g, _, cluster := world(t)
+	p := g.Protocol(t, "")
+	config := with(everything(cluster), object{"timeouts": object{"update": "1s"}})
+	r, text := p.Apply(typ, nil, config)
+	if text != "" {
+		t.Fatal(text)
+	}
+	g.Cluster.WebhookDown("kueue-webhook-service", "kueue-system")
+	change := with(config, object{"cohort": "other"})
+	fresh, text := p.Refresh(r)
+	if fresh == nil || text != "" {
+		t.Fatalf("refresh: %v, %s", fresh, text)
+	}
+	if plan := p.Plan(typ, fresh, change); plan.Text != "" || !strings.Contains(fmt.Sprint(plan.Changed), "cohort") {
+		t.Errorf("plan: %v, %s", plan.Changed, plan.Text)
+	}
+	kept, text := p.Apply(typ, fresh, change)
+	if kept == nil || !strings.Contains(text, "Cannot apply queue team-a") || !strings.Contains(text, "Service kueue-webhook-service in namespace kueue-system is down") {
+		t.Errorf("apply: %v, %s", kept, text)
+	}
+	if none, text := g.Protocol(t, "").Apply(typ, nil, with(change, object{"name": "team-b", "timeouts": object{"create": "1s"}})); none != nil || !strings.Contains(text, "is down") {
+		t.Errorf("another queue: %v, %s", none, text)
+	}
+	g.Cluster.WebhookDown("", "")
+	if r, text = p.Apply(typ, kept, change); text != "" || r.State["cohort"] != "other" {
+		t.Errorf("afterwards: %v, %s", r.State["cohort"], text)
+	}
+}
