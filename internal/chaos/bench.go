@@ -2,8 +2,10 @@ package chaos
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,7 +22,11 @@ import (
 )
 
 // patience bounds every command: none takes a tenth of it.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
+
+// cliPath is there for a run with another command line than the one that is
+// found first.
+var cliPath = flag.String("chaos.cli", "", "the terraform or tofu binary to use (default: $TF_ACC_TERRAFORM_PATH, else what is on PATH)")
 
 // benches are initialised working directories, used one after another: an init
 // costs more than an apply's own work.
@@ -31,7 +37,7 @@ type bench struct{ *tfrun.Dir }
 
 func newBenches(t testing.TB, n int) *benches {
 	t.Helper()
-	cli := tfrun.FindCLI()
+	cli := cmp.Or(*cliPath, tfrun.FindCLI())
 	if cli == "" {
 		t.Fatal("neither terraform nor tofu is on PATH: run `bin/tpuctl sandbox build --opentofu` and set TF_ACC_TERRAFORM_PATH to what `--opentofu -o name` prints")
 	}

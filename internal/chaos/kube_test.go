@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,13 +31,14 @@ const (
 
 // The parts of a configuration on a real control plane.
 var (
-	groundHCL = fmt.Sprintf(`
+	nothingHCL = fmt.Sprintf(`
 provider "tpu" {
   project  = %q
   location = "us-west4-a"
   owner    = %q
 }
-`, kubeProject, owner) + pool{accelerator: "v5litepod-16", count: 4}.hcl()
+`, kubeProject, owner)
+	groundHCL      = nothingHCL + pool{accelerator: "v5litepod-16", count: 4}.hcl()
 	controllersHCL = groundHCL + `
 resource "tpu_job_controllers" "main" { cluster = tpu_training_cluster.main.id }
 `
@@ -69,22 +72,26 @@ resource "tpu_training_jobset" "train" {
 `
 )
 
-// kubeScenario is one apply on a cluster that lasts.
+// kubeScenario is one apply with a real control plane. Whatever it is, the
+// cluster with its slices is there in the end.
 type kubeScenario struct {
 	name          string
 	before, after string // HCL
 	want          []string
 	resources     int // in state, afterwards
+	cells         int // of a full run
 }
 
 var (
 	jobObjects    = []string{"clusterqueue research", "flavor v5e-4x4", "jobset research/train", "localqueue research/research", "namespace research"}
 	kubeScenarios = []kubeScenario{
-		{"queue and job: create", controllersHCL, jobHCL, jobObjects, 7},
-		{"queue and job: destroy", jobHCL, controllersHCL, nil, 3},
-		{"controllers: create", groundHCL, controllersHCL, nil, 3},
-		{"controllers: destroy", controllersHCL, groundHCL, nil, 2},
+		{"queue and job: create", controllersHCL, jobHCL, jobObjects, 7, 40},
+		{"queue and job: destroy", jobHCL, controllersHCL, nil, 3, 40},
+		{"controllers: create", groundHCL, controllersHCL, nil, 3, 40},
+		{"controllers: destroy", controllersHCL, groundHCL, nil, 2, 40},
 	}
+	// Each of its cells brings up a control plane.
+	allAtOnce = kubeScenario{"everything at once: create", nothingHCL, jobHCL, jobObjects, 7, 12}
 )
 
 // objects lists what of the configuration's is on the cluster.
@@ -190,7 +197,7 @@ func (r *rig) calls(t *testing.T, s kubeScenario) (methods []string) {
 		return false
 	})
 	r.b.write(t, s.after)
-	_, text := r.b.ended(t, r.box.Faults(), kubeProject, never, func() {})
+	_, text := r.b.ended(t, r.box.Faults(), kubeProject, never, nil, func() {})
 	remove()
 	if v := r.check(t, s, ""); !v.ok() {
 		t.Fatalf("%s, undisturbed:\n%s\n%s", s.name, v, text)
@@ -234,7 +241,39 @@ func (r *rig) check(t *testing.T, s kubeScenario, job string) (v verdict) {
 	if job != "" && now != "" && job != now {
 		v.losses = append(v.losses, "the job that ran was replaced by another")
 	}
+	there := r.there()
+	for _, path := range there {
+		if !slices.Contains(ground, path) {
+			v.duplicates = append(v.duplicates, path)
+		}
+	}
+	for _, path := range ground {
+		if !slices.Contains(there, path) {
+			v.losses = append(v.losses, path)
+		}
+	}
 	return v
+}
+
+// ground is what GKE has after every scenario.
+var ground = []string{kubeCluster, kubeCluster + "/nodePools/slices-0", kubeCluster + "/nodePools/slices-1",
+	kubeCluster + "/nodePools/slices-2", kubeCluster + "/nodePools/slices-3", kubeCluster + "/nodePools/" + systemPool}
+
+// there is what GKE has of the project.
+func (r *rig) there() []string {
+	return slices.DeleteFunc(r.box.Remaining(), func(path string) bool { return !strings.Contains(path, kubeProject) })
+}
+
+// job is the identity of the job that is on the cluster, or "".
+func (r *rig) job(t *testing.T) string {
+	t.Helper()
+	for _, c := range r.box.Status().Clusters {
+		if c.Path == kubeCluster && c.Status == "RUNNING" {
+			_, job := objects(t, acctest.Connect(t, kubeCluster))
+			return job
+		}
+	}
+	return "" // killed before there was a cluster
 }
 
 // run ends the scenario's apply at a call, applies again, and judges.
@@ -243,10 +282,18 @@ func (r *rig) run(t *testing.T, s kubeScenario, c cell) outcome {
 	r.be(t, s.before)
 	r.b.write(t, s.after)
 	r.now = "" // whatever happens
-	out, first := r.b.ended(t, r.box.Faults(), kubeProject, c, func() {})
-	_, job := objects(t, acctest.Connect(t, kubeCluster))
-	if len(s.want) == 0 {
-		job = ""
+	var deletions atomic.Int32
+	remove := r.box.Faults().OnCall(func(call faults.Call, at faults.Stage) bool {
+		if at == faults.After && (call.Method == "DeleteNodePool" || call.Method == "DeleteCluster") && strings.Contains(call.Path, kubeProject) {
+			deletions.Add(1)
+		}
+		return false
+	})
+	defer remove()
+	out, first := r.b.ended(t, r.box.Faults(), kubeProject, c, nil, func() {})
+	job := ""
+	if len(s.want) > 0 {
+		job = r.job(t)
 	}
 	if text, err := r.b.run(t, apply...); err != nil {
 		out.failures = append(out.failures, fmt.Sprintf("the apply after it: %v\n%s\nthe first apply said:\n%s", err, text, first))
@@ -255,6 +302,9 @@ func (r *rig) run(t *testing.T, s kubeScenario, c cell) outcome {
 	}
 	v := r.check(t, s, job)
 	v.failures = append(out.failures, v.failures...)
+	if n := deletions.Load(); n > 0 {
+		v.losses = append(v.losses, fmt.Sprintf("%d deletions of node pools or the cluster", n))
+	}
 	out.verdict = v
 	return out
 }
@@ -263,6 +313,9 @@ func (r *rig) run(t *testing.T, s kubeScenario, c cell) outcome {
 // calls to GKE and to the API server, and then in bad weather.
 func TestOnARealCluster(t *testing.T) {
 	r := newRig(t)
+	if *only == "" || allAtOnce.name == *only {
+		t.Run(allAtOnce.name, func(t *testing.T) { r.atOnce(t) })
+	}
 	chosen, weather := kubeScenarios[:1], kubeScenarios[:2]
 	if *full || *kubeEvery > 0 {
 		chosen, weather = kubeScenarios, []kubeScenario{kubeScenarios[2], kubeScenarios[0], kubeScenarios[1], kubeScenarios[3]}
@@ -277,6 +330,19 @@ func TestOnARealCluster(t *testing.T) {
 	}
 }
 
+// atOnce makes a cluster, its slices, the controllers, a queue and a job by one
+// apply, which is ended while GKE works and while the controllers come up.
+func (r *rig) atOnce(t *testing.T) {
+	if *full || *kubeEvery > 0 {
+		r.matrix(t, allAtOnce)
+		return
+	}
+	r.cells(t, allAtOnce, 0, []cell{
+		{n: 14, at: faults.After, by: killProvider},
+		{n: 80, at: faults.After, by: killAll},
+	})
+}
+
 // matrix ends the scenario's apply in a sample of the ways there are.
 func (r *rig) matrix(t *testing.T, s kubeScenario) {
 	methods := r.calls(t, s)
@@ -286,16 +352,22 @@ func (r *rig) matrix(t *testing.T, s kubeScenario) {
 	case *kubeEvery > 0:
 		cells = sample(cells, (len(cells)+*kubeEvery-1) / *kubeEvery, s.name)
 	case *full:
-		cells = sample(cells, 40, s.name)
+		cells = sample(cells, s.cells, s.name)
 	default:
-		cells = sample(cells, 2, s.name)
+		cells = sample(cells, 1, s.name)
 	}
-	sum := &tally{calls: len(methods)}
+	r.cells(t, s, len(methods), cells)
+}
+
+// cells runs cells of a scenario whose apply has so many calls.
+func (r *rig) cells(t *testing.T, s kubeScenario, calls int, cells []cell) {
+	sum := &tally{calls: calls, began: time.Now()}
 	for _, c := range cells {
 		c.held = false
 		t.Run(c.String(), func(t *testing.T) {
 			o := r.run(t, s, c)
 			sum.add(o)
+			t.Logf("ended at %q", o.method)
 			if !o.ok() {
 				t.Errorf("at %s:\n%s", o.method, o.verdict)
 			}
@@ -304,5 +376,6 @@ func (r *rig) matrix(t *testing.T, s kubeScenario) {
 			}
 		})
 	}
+	t.Logf("%d cells came after the end; %s", sum.late, time.Since(sum.began).Round(time.Second))
 	report(t, fmt.Sprintf("| ended | %s | %d | %d | %d | %d | %d | %d | %.1f |", s.name, sum.calls, sum.cells, sum.orphans, sum.duplicates, sum.losses, sum.failures, sum.slowest.Seconds()))
 }

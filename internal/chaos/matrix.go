@@ -3,6 +3,7 @@ package chaos
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -62,7 +63,7 @@ func prepare(t testing.TB, all *benches, s scenario) start {
 		}
 		return false
 	})
-	text, err := b.run(t, apply...)
+	text, err := b.run(t, append(slices.Clone(apply), s.args...)...)
 	remove()
 	if err != nil {
 		t.Fatalf("%s, undisturbed: %v\n%s", s.name, err, text)
@@ -125,7 +126,7 @@ func (s start) run(t testing.TB, all *benches, c cell) (out outcome) {
 	b := all.take(t, s.tfstate)
 	b.write(t, w.Config(owner, hcl(s.after)))
 	release := func() {}
-	out, first := b.ended(t, w.faults, "", c, func() {
+	out, first := b.ended(t, w.faults, "", c, s.args, func() {
 		if c.held {
 			release = w.Hold()
 		}
@@ -156,10 +157,10 @@ func (s start) run(t testing.TB, all *benches, c cell) (out outcome) {
 	return out
 }
 
-// ended applies, and ends the apply at the cell's call: the nth of those with
+// ended applies, with further arguments, and ends the apply at the cell's call: the nth of those with
 // object in their path. It also returns what the apply printed. An apply that
 // has fewer calls is whole, and the outcome has no method.
-func (b *bench) ended(t testing.TB, set *faults.Set, object string, c cell, before func()) (out outcome, text string) {
+func (b *bench) ended(t testing.TB, set *faults.Set, object string, c cell, args []string, before func()) (out outcome, text string) {
 	t.Helper()
 	var first *command
 	var mu sync.Mutex
@@ -194,7 +195,7 @@ func (b *bench) ended(t testing.TB, set *faults.Set, object string, c cell, befo
 		out.method, at = call.Method, time.Now()
 		return c.by != interrupt
 	})
-	first = b.start(t, apply...)
+	first = b.start(t, append(slices.Clone(apply), args...)...)
 	close(started)
 	_ = first.wait() // how it ends is its own affair; what it leaves behind is ours
 	remove()

@@ -92,6 +92,7 @@ type scenario struct {
 	// rounds is how often that may happen: more than once when several applies
 	// run without a lock, each of which makes anew what it finds.
 	rounds int
+	args   []string // of the apply, besides
 }
 
 var (
@@ -101,6 +102,7 @@ var (
 	disks = pool{accelerator: "v5litepod-16", machine: "ct5lp-hightpu-4t", count: 4, diskGB: 200,
 		more: "node = { boot_disk = { size_gb = 200 } }"}
 	other  = pool{accelerator: "v5litepod-32", machine: "ct5lp-hightpu-4t", count: 4}
+	kept   = pool{accelerator: "v5litepod-16", machine: "ct5lp-hightpu-4t", count: 4, more: "lifecycle { create_before_destroy = true }"}
 	placed = pool{accelerator: "tpu7x-64", count: 2, policies: 1}
 	// A cluster whose CPU pools change: one comes, one goes, one is made anew.
 	one      = pool{accelerator: "v5litepod-16", machine: "ct5lp-hightpu-4t", count: 1, cpu: cpuPools{others: []string{"old"}}}
@@ -114,6 +116,7 @@ var scenarios = []scenario{
 	{name: "shrink", before: &four, after: &two},
 	{name: "slice by slice", before: &four, after: &disks},
 	{name: "replacement", before: &four, after: &other, remade: true},
+	{name: "taken over by a new object", before: &kept, after: &kept, args: []string{"-replace=tpu_slice_pool.slices"}},
 	{name: "destroy", before: &four},
 	{name: "create with a workload policy", after: &placed},
 	{name: "destroy with a workload policy", before: &placed},

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -26,7 +27,7 @@ func TestTwoAppliesAtOnce(t *testing.T) {
 			from := begin(t, all, s)
 			w := newWorld(t, from.gke)
 			one, second := all.take(t, from.tfstate), all.take(t, nil)
-			both := append(apply, "-lock=false", "-state="+one.stateFile())
+			both := append(slices.Concat(apply, s.args), "-lock=false", "-state="+one.stateFile())
 			var runs []*command
 			for _, b := range []*bench{one, second} {
 				b.write(t, w.Config(owner, hcl(s.after)))

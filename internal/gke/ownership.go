@@ -23,6 +23,7 @@ const (
 	LabelKind    = LabelPrefix + "kind"    // "cluster", "cpu-pool" or "slice"
 	LabelPool    = LabelPrefix + "pool"    // the slice pool that a node pool belongs to, or the CPU pool that it stands in for
 	LabelCreated = LabelPrefix + "created" // unix seconds of the create request
+	LabelObject  = LabelPrefix + "object"  // which of the owner's objects holds it, where two may
 	// LabelTopology is that of the slice, where the node pool itself does not say it:
 	// its workload policy does.
 	LabelTopology = LabelPrefix + "topology"
@@ -55,8 +56,8 @@ func SpecHash(spec any) string {
 
 // Ownership is what the labels of an object say, or should say.
 type Ownership struct {
-	Kind, Owner, Spec, Pool string
-	Created                 time.Time
+	Kind, Owner, Spec, Pool, Object string
+	Created                         time.Time
 }
 
 // Labels merges the ownership into other labels.
@@ -73,12 +74,15 @@ func (o Ownership) Labels(others ...map[string]string) map[string]string {
 	if o.Pool != "" {
 		out[LabelPool] = o.Pool
 	}
+	if o.Object != "" {
+		out[LabelObject] = o.Object
+	}
 	return out
 }
 
 // OwnershipOf reads labels; what is not there is empty.
 func OwnershipOf(labels map[string]string) Ownership {
-	o := Ownership{Kind: labels[LabelKind], Owner: labels[LabelOwner], Spec: labels[LabelSpec], Pool: labels[LabelPool]}
+	o := Ownership{Kind: labels[LabelKind], Owner: labels[LabelOwner], Spec: labels[LabelSpec], Pool: labels[LabelPool], Object: labels[LabelObject]}
 	if s, err := strconv.ParseInt(labels[LabelCreated], 10, 64); err == nil {
 		o.Created = time.Unix(s, 0)
 	}

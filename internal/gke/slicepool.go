@@ -27,6 +27,7 @@ type SlicePool struct {
 	Cluster      ClusterName
 	Name         string
 	Owner        string // name of the configuration, or ""
+	Object       string // which of the configuration's objects this is, or "": slices say whose they are
 	Shape        accelerator.Slice
 	Count        int
 	Zone         string
@@ -180,7 +181,7 @@ func (p SlicePool) diskType() string { return cmp.Or(p.DiskType, p.Shape.BootDis
 func zoneRegion(zone string) string { return ClusterName{Location: zone}.Region() }
 
 func (p SlicePool) ownership(created time.Time) Ownership {
-	return Ownership{Kind: KindSlice, Owner: p.Owner, Spec: p.Hash(), Pool: p.Name, Created: created}
+	return Ownership{Kind: KindSlice, Owner: p.Owner, Spec: p.Hash(), Pool: p.Name, Object: p.Object, Created: created}
 }
 
 // slice reads a node pool and compares it with what it should be.

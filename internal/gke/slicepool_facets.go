@@ -48,6 +48,12 @@ var facets = []facet{
 			return o.Kind == "" || o.Owner == p.Owner
 		},
 		update: relabel},
+	{name: "object", // that holds it: taken over by this one, or by one that came to nothing
+		same: func(p SlicePool, np *containerpb.NodePool) bool {
+			o := OwnershipOf(np.GetConfig().GetResourceLabels())
+			return o.Kind == "" || o.Object == p.Object
+		},
+		update: relabel},
 	{name: "node.taints",
 		same: func(p SlicePool, np *containerpb.NodePool) bool {
 			return p.Taints == nil || slices.Equal(userTaints(np.GetConfig().GetTaints()), p.Taints)
@@ -158,8 +164,10 @@ func relabel(p SlicePool, np *containerpb.NodePool) *containerpb.UpdateNodePoolR
 		}
 	}
 	if labels[LabelKind] != "" {
-		if labels[LabelOwner] = p.Owner; p.Owner == "" {
-			delete(labels, LabelOwner)
+		for label, value := range map[string]string{LabelOwner: p.Owner, LabelObject: p.Object} {
+			if labels[label] = value; value == "" {
+				delete(labels, label)
+			}
 		}
 	}
 	maps.Copy(labels, p.ResourceLabels)

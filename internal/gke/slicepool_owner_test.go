@@ -2,6 +2,7 @@ package gke
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
@@ -37,6 +38,41 @@ func TestOwnsByNameAndOwner(t *testing.T) {
 			c.ref.Name = "p"
 			if _, got := c.ref.owns(labelled("p-0", c.labels)); got != c.want {
 				t.Errorf("owns = %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// Slices say which object of the configuration holds them: one that took them
+// over writes its own id, and one that never came to be is forgotten.
+func TestSlicesSayWhichObjectHoldsThem(t *testing.T) {
+	labels := func(object string) map[string]string {
+		return Ownership{Kind: KindSlice, Pool: "p", Owner: "a", Object: object}.Labels()
+	}
+	for name, c := range map[string]struct {
+		object  string
+		have    map[string]string
+		differs bool
+		want    string
+	}{
+		"its own":                        {"one", labels("one"), false, "one"},
+		"taken over":                     {"two", labels("one"), true, "two"},
+		"taken over from an older state": {"two", labels(""), true, "two"},
+		"back in an older state":         {"", labels("two"), true, ""},
+		"made by hand":                   {"one", nil, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, np := SlicePool{Owner: "a", Object: c.object}, labelled("p-0", c.have)
+			var names []string
+			for _, f := range p.differing(np, false) {
+				names = append(names, f.name)
+			}
+			if got := slices.Contains(names, "object"); got != c.differs {
+				t.Errorf("differing: %v", names)
+			}
+			got := relabel(p, np).GetResourceLabels().GetLabels()
+			if object := OwnershipOf(got).Object; object != c.want {
+				t.Errorf("relabelled for %q, want %q", object, c.want)
 			}
 		})
 	}

@@ -20,6 +20,7 @@ type SlicePoolRef struct {
 	Cluster ClusterName
 	Name    string
 	Owner   string
+	Object  string   // for a deletion, see SlicePool
 	Known   []string // node pool names, from an earlier answer
 	// Owners that known node pools may carry besides Owner: those that the
 	// configuration had before. nil is any, for who does not know.
@@ -114,6 +115,7 @@ func observe(np *containerpb.NodePool) (p SlicePool, err error) {
 		return p, err
 	}
 	cfg, management := np.GetConfig(), np.GetManagement()
+	p.Object = OwnershipOf(cfg.GetResourceLabels()).Object
 	if len(np.GetLocations()) > 0 {
 		p.Zone = np.GetLocations()[0]
 	}

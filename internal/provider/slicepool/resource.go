@@ -55,10 +55,12 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	if end == nil {
 		return
 	}
-	operations, keep := r.apply(ctx, timeout, &m, nil, nil, gke.SlicePoolRun{}, &resp.Diagnostics)
+	object := newObject()
+	operations, keep := r.apply(ctx, timeout, &m, nil, object, nil, gke.SlicePoolRun{}, &resp.Diagnostics)
 	end(keep)
 	if keep {
 		resp.Diagnostics.Append(rememberOwners(ctx, resp.Private, []string{r.data.Owner})...)
+		resp.Diagnostics.Append(rememberObject(ctx, resp.Private, object)...)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		resp.Diagnostics.Append(remember(ctx, resp.Private, operations)...)
 	}
@@ -78,13 +80,15 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	resp.Diagnostics.Append(d...)
 	owners, d := recallOwners(ctx, req.Private)
 	resp.Diagnostics.Append(d...)
+	object, d := recallObject(ctx, req.Private)
+	resp.Diagnostics.Append(d...)
 	waiting, d := recallRemoved(ctx, req.Private)
 	resp.Diagnostics.Append(d...)
 	var broken diag.Diagnostics // apply says what is wrong with the plan
 	gone := removed(state.spec(ctx, "", &broken), m.spec(ctx, "", &broken), waiting)
 	r.lowerQuotas(ctx, m, state, &resp.Diagnostics)
 	run := gke.SlicePoolRun{Known: state.known(), Owners: owners, Operations: running}
-	if operations, keep := r.apply(ctx, timeout, &m, &state, gone, run, &resp.Diagnostics); keep {
+	if operations, keep := r.apply(ctx, timeout, &m, &state, object, gone, run, &resp.Diagnostics); keep {
 		if m.Status.ValueString() == gke.PoolReady && !resp.Diagnostics.HasError() {
 			gone = nil // every slice has the defaults
 		}
@@ -96,11 +100,12 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 }
 
 // apply makes GKE be what m says, with the defaults of the settings that are
-// gone from it, and fills in the results. It returns the
+// gone from it and the id of the object, and fills in the results. It returns the
 // operations that go on in GKE, and whether there is something to keep in state.
-func (r *Resource) apply(ctx context.Context, timeout time.Duration, m, state *model, gone []string, run gke.SlicePoolRun, diags *diag.Diagnostics) (operations map[string]string, keep bool) {
+func (r *Resource) apply(ctx context.Context, timeout time.Duration, m, state *model, object string, gone []string, run gke.SlicePoolRun, diags *diag.Diagnostics) (operations map[string]string, keep bool) {
 	r.settle(m)
 	spec := m.spec(ctx, r.data.Owner, diags)
+	spec.Object = object
 	if diags.HasError() {
 		return nil, false
 	}
@@ -170,6 +175,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	owners, d := recallOwners(ctx, req.Private)
 	resp.Diagnostics.Append(d...)
 	ref.Owners = owners
+	object, d := recallObject(ctx, req.Private)
+	resp.Diagnostics.Append(d...)
 	info, err := r.data.GKE.ReadSlicePool(ctx, ref)
 	none := errors.Is(err, gke.NotFound) || err == nil && len(info.Slices) == 0 && m.SliceCount.ValueInt64() > 0
 	switch {
@@ -194,11 +201,15 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 				err.Error()+".\nGive the ones that differ another name, which takes new node pools, or keep them out of Terraform.")
 			return
 		}
+		if resp.Private != nil { // a list has none
+			resp.Diagnostics.Append(rememberObject(ctx, resp.Private, info.Object)...)
+		}
 		m.imported(info, r.data.DefaultLabels)
 	} else if len(info.Slices) > 0 {
 		gone, d := recallRemoved(ctx, req.Private)
 		resp.Diagnostics.Append(d...)
 		want := m.spec(ctx, r.ownerNow(owners), &resp.Diagnostics)
+		want.Object = object
 		restore(&want, gone)
 		info.Compare(want)
 		m.refresh(ctx, info, &resp.Diagnostics)
@@ -238,6 +249,8 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 	ref.Owners, d = recallOwners(ctx, req.Private)
 	resp.Diagnostics.Append(d...)
+	ref.Object, d = recallObject(ctx, req.Private)
+	resp.Diagnostics.Append(d...)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	end := r.claimDeletion(ctx, m, &resp.Diagnostics)
@@ -245,8 +258,13 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return
 	}
 	defer end()
-	if left, err := r.data.GKE.DeleteSlicePool(ctx, ref); err != nil {
+	left, taken, err := r.data.GKE.DeleteSlicePool(ctx, ref)
+	if err != nil {
 		problem(&resp.Diagnostics, fmt.Sprintf("Could not delete slice pool %s, %d of its slices are left", ref.Name, len(left)), err)
+		return
+	}
+	if len(taken) > 0 { // and so is the policy that places them
+		warnOfTaken(ref, taken, &resp.Diagnostics)
 		return
 	}
 	r.removePolicy(ctx, &m, &resp.Diagnostics)

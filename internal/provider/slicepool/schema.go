@@ -113,7 +113,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"Use a `postcondition` on `ready_slices` to make such an apply fail.\n\n" +
 			"Two resources of one configuration with the same cluster and name are refused. Of two configurations, the one that comes second is refused if their `owner` in the provider's configuration differs; " +
 			"if it is the same, or neither has one, node pools of the same name and specification are taken over, with a warning, as if an interrupted run had left them. " +
-			"With `create_before_destroy` a pool of the same name cannot be made again: the new object takes the node pools over, and the old one leaves them, with a warning.",
+			"With `create_before_destroy` a pool of the same name cannot be made again: the new object takes the node pools over, and the old one leaves them, with a warning, also when the run ends between the two.",
 		Attributes: with(settingsAttributes(), map[string]schema.Attribute{
 			"id":      tpuattr.ID("projects/PROJECT/locations/LOCATION/clusters/CLUSTER/nodePools/NAME"),
 			"cluster": tpuattr.Cluster(),
