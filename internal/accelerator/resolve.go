@@ -160,6 +160,15 @@ func (f *Facts) shape(input, size string) (t Topology, spelled bool, fault *Erro
 		t, fault = f.sized(input, n)
 		return t, false, fault
 	}
+	switch {
+	case size != "" && strings.Trim(size, "0") == "":
+		t, fault = f.sized(input, 0)
+		return t, false, fault
+	case len(size) > maxDigits && strings.Trim(size, "0123456789") == "":
+		_, fault = f.sized(input, tooMany)
+		fault.Reason = fmt.Sprintf("%s has no slice of %s %s", f.Generation, size, f.NameCounts)
+		return Topology{}, false, fault
+	}
 	t, ok := parseTopology(size)
 	if !ok {
 		return Topology{}, true, &Error{Kind: Syntax, Input: input,

@@ -73,9 +73,15 @@ func parseTopology(s string) (Topology, bool) {
 	return Topology{sides[0], sides[1], sides[2]}, true
 }
 
+// maxDigits is how long a number may be, and tooMany one that no slice has.
+const (
+	maxDigits = 9
+	tooMany   = 999_999_999
+)
+
 // parseCount reads a positive decimal without sign or leading zero.
 func parseCount(s string) (int, bool) {
-	if s == "" || len(s) > 9 || s[0] == '0' {
+	if s == "" || len(s) > maxDigits || s[0] == '0' {
 		return 0, false
 	}
 	n := 0

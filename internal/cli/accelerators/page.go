@@ -21,7 +21,7 @@ func describePage(w io.Writer, s *term.Streams, d accelerator.Description) error
 	p := output.NewPage(s, d.Name)
 	p.Field("generation", string(d.Generation))
 	p.Field("topology", d.Topology.String())
-	p.Field("chips", fmt.Sprintf("%d (%d TensorCores)", d.Chips, d.TensorCores))
+	p.Field("chips", fmt.Sprintf("%d (%s)", d.Chips, cores(d.TensorCores)))
 	p.Field("hosts", hosts)
 	p.Field("chips per host", fmt.Sprint(d.ChipsPerHost))
 	p.Field("machine type", d.MachineType)
@@ -130,4 +130,11 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+func cores(n int) string {
+	if n == 1 {
+		return "1 TensorCore"
+	}
+	return fmt.Sprintf("%d TensorCores", n)
 }
