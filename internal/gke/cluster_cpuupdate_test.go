@@ -282,6 +282,28 @@ func TestCPUPoolThatIsShownLate(t *testing.T) {
 	}
 }
 
+// A pool that is added to a cluster without Workload Identity, of which the
+// configuration says nothing, does not ask for what needs it.
+func TestCPUPoolWithoutWorkloadIdentity(t *testing.T) {
+	t.Parallel()
+	for _, on := range []bool{false, true} {
+		c, fake := against(t)
+		if _, _, err := c.CreateTrainingCluster(t.Context(), trainingCluster("main", Settings{"workload_identity": on})); err != nil {
+			t.Fatal(err)
+		}
+		spec := trainingCluster("main", nil)
+		spec.CPUPools["heads"] = spec.CPUPools["system"]
+		if err := c.UpdateTrainingCluster(t.Context(), spec, []string{"system"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, np := range fake.Clusters()[0].GetNodePools() {
+			if got := np.GetConfig().GetWorkloadMetadataConfig() != nil; got != on {
+				t.Errorf("Workload Identity %v, the metadata server of %s %v", on, np.GetName(), got)
+			}
+		}
+	}
+}
+
 func TestNamesOfStandIns(t *testing.T) {
 	u := &cpuUpdate{have: map[string]*containerpb.NodePool{"taken-stand-in": {}}, t: TrainingCluster{CPUPools: map[string]CPUPool{"wanted-stand-in": {}}}}
 	for _, pool := range []string{"system", "taken", "wanted", strings.Repeat("a", MaxName), strings.Repeat("a", 24) + "-" + strings.Repeat("b", 15)} {

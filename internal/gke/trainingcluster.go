@@ -155,5 +155,10 @@ func (c *Client) UpdateTrainingCluster(ctx context.Context, t TrainingCluster, o
 	if err := c.change(ctx, t, cluster); err != nil {
 		return err
 	}
+	if _, says := t.Settings["workload_identity"]; !says { // new pools go by what the cluster has
+		settings := Settings{"workload_identity": cluster.GetWorkloadIdentityConfig().GetWorkloadPool() != ""}
+		maps.Copy(settings, t.Settings)
+		t.Settings = settings
+	}
 	return c.updateCPUPools(ctx, t, owned)
 }

@@ -62,7 +62,7 @@ func changesOfPools(state, plan model, foreign []string, diags *diag.Diagnostics
 	}
 	if len(forgotten) > 0 {
 		diags.AddAttributeWarning(path.Root("cpu_pools"), "Node pools are forgotten, not deleted",
-			fmt.Sprintf("cpu_pools does not name %s, which nothing says that this provider made: what somebody else made stays in cluster %s, with its nodes and their cost, and is no longer managed here. "+
+			fmt.Sprintf("cpu_pools does not name %s, and no label says that this provider made it. What somebody else made stays in cluster %s, with its nodes and their cost, and is no longer managed here. "+
 				"To keep it managed, name it in cpu_pools. To delete it: gcloud container node-pools delete NAME --cluster %s --location %s --project %s",
 				strings.Join(forgotten, ", "), n.Cluster, n.Cluster, n.Location, n.Project))
 	}
