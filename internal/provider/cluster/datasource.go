@@ -81,7 +81,7 @@ func (s *source) Read(ctx context.Context, req datasource.ReadRequest, resp *dat
 	found, err := s.data.GKE.GetCluster(ctx, n)
 	if errors.Is(err, gke.NotFound) {
 		resp.Diagnostics.AddAttributeError(path.Root("name"), "There is no such cluster",
-			fmt.Sprintf("%s\n\n%s.\n\nIf this configuration makes the cluster, use the resource's attributes instead, or name = tpu_training_cluster.NAME.name, so that it is read after it is made.", err, s.data.GKE.Absent(ctx, n)))
+			fmt.Sprintf("%s\n\nIf this configuration makes the cluster, use the resource's attributes instead, or name = tpu_training_cluster.NAME.name, so that it is read after it is made.", s.data.GKE.Absent(ctx, n)))
 		return
 	}
 	if err != nil {

@@ -29,7 +29,7 @@ data "tpu_training_cluster" "main" {
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: g.Factories(),
 		Steps: []resource.TestStep{
-			{Config: g.Config("", `data "tpu_training_cluster" "main" { name = "main" }`), ExpectError: regexp.MustCompile(`(?s)There is no such cluster.*clusters/main`)},
+			{Config: g.Config("", `data "tpu_training_cluster" "main" { name = "main" }`), ExpectError: regexp.MustCompile(`(?s)There is no such cluster.*cluster\s+main\s+does\s+not\s+exist\s+in\s+us-west4-a`)},
 			{Config: g.Config("", hcl(system+`deletion_protection = false
 resource_labels = { team = "research" }
 maintenance = { daily_start = "03:00" }`)+read), ConfigStateChecks: same},
