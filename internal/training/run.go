@@ -56,9 +56,10 @@ type Run struct {
 	Slices        int
 	HostsPerSlice int
 
-	State   State
-	Reason  string // one CamelCase word, "" while all is well
-	Message string // in full sentences, as the controller said it
+	State    State
+	Deleting bool   // somebody asked for its deletion
+	Reason   string // one CamelCase word, "" while all is well
+	Message  string // in full sentences, as the controller said it
 
 	HostsWanted, HostsReady, HostsDone int
 

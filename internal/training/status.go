@@ -31,6 +31,7 @@ func Read(js *jobset.JobSet, wl *kueue.Workload) Run {
 		Created:         js.CreationTimestamp.Time,
 		Restarts:        int(js.Status.Restarts),
 		CountedRestarts: int(js.Status.RestartsCountTowardsMax),
+		Deleting:        js.DeletionTimestamp != nil,
 		Labels:          js.Labels,
 		Annotations:     js.Annotations,
 	}

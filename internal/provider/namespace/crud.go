@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -19,6 +20,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 // asDocumented is what the roles allow, unless somebody changed that.
@@ -112,6 +114,9 @@ func (m *model) Read(ctx context.Context, k *kube.Client, _ *diag.Diagnostics) (
 	// import those our field manager owns.
 	m.Labels = conn.OwnedStrings(m.Labels, live.Labels, live, "labels")
 	m.Annotations = conn.OwnedStrings(m.Annotations, live.Annotations, live, "annotations")
+	if m.Force.IsNull() { // on import
+		m.Force = types.BoolValue(false)
+	}
 	if err := m.readAccount(ctx, k); err != nil {
 		return false, err
 	}
@@ -215,9 +220,47 @@ func (m *model) bound(ctx context.Context, k *kube.Client, role string) (subject
 	return subjects, nil
 }
 
+// settling is how long jobs may stay undeleted: those of the same destroy go at
+// the same time when nothing says that they come first.
+const settling = 3 * time.Second
+
+// guard stops the deletion of a namespace with jobs that are not finished:
+// somebody else's, as this configuration's own go before.
+func (m *model) guard(ctx context.Context, k *kube.Client) error {
+	name := m.Name.ValueString()
+	for began := time.Now(); ; {
+		runs, err := training.List(ctx, k, name)
+		if err != nil {
+			return fmt.Errorf("looking for jobs in it: %w\nNothing was deleted. Destroy again when the cluster answers, or set force = true and apply, and then destroy", err)
+		}
+		var jobs []string
+		for _, run := range runs {
+			if !run.Deleting && !run.State.Finished() {
+				jobs = append(jobs, fmt.Sprintf("%s (%s)", run.Name, run.State))
+			}
+		}
+		if len(jobs) == 0 {
+			return nil
+		}
+		if time.Since(began) >= settling {
+			return fmt.Errorf("it has jobs that are not finished:\n  %s\nNothing was deleted. Delete these jobs or wait for their end, or set force = true and apply, and then destroy: that deletes them too", strings.Join(jobs, "\n  "))
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
 // Remove deletes the namespace with all that is in it, and waits until it is
 // gone.
 func (m *model) Remove(ctx context.Context, k *kube.Client, _ *diag.Diagnostics) error {
+	if !m.Force.ValueBool() {
+		if err := m.guard(ctx, k); err != nil {
+			return err
+		}
+	}
 	live := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.Name.ValueString()}}
 	err := k.Remove(ctx, live, true)
 	if err == nil {

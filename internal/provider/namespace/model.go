@@ -25,6 +25,7 @@ type model struct {
 	Submitters     types.Set    `tfsdk:"submitters"`
 	Viewers        types.Set    `tfsdk:"viewers"`
 	Roles          types.String `tfsdk:"roles"`
+	Force          types.Bool   `tfsdk:"force"`
 }
 
 var accountTypes = map[string]attr.Type{

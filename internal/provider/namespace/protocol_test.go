@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
@@ -127,6 +128,20 @@ func TestLifecycle(t *testing.T) {
 		if found, err := k.Fetch(t.Context(), gone); err != nil || found {
 			t.Errorf("%T %s: found %t, %v", gone, gone.GetName(), found, err)
 		}
+	}
+	g.Cluster.Keep(t, &jobset.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: "any"}})
+	job := &jobset.JobSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: jobset.SchemeGroupVersion.String(), Kind: "JobSet"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "research", Name: "theirs"},
+	}
+	if err := k.Apply(t.Context(), job, kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if left, text := p.Destroy(r); left == nil || !strings.Contains(text, "theirs (") || !strings.Contains(text, "force = true") {
+		t.Errorf("a destroy with somebody's job in it: %v, %s", left, text)
+	}
+	if err := k.Remove(t.Context(), job, false); err != nil {
+		t.Fatal(err)
 	}
 	if left, text := p.Destroy(r); left != nil || text != "" {
 		t.Errorf("destroy: %v, %s", left, text)

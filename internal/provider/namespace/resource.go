@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -69,6 +70,10 @@ func attributes() map[string]schema.Attribute {
 		},
 		"submitters": subjects("Who may submit, change, suspend and delete jobs here", queue.SubmitterRole),
 		"viewers":    subjects("Who may look at jobs, their pods and logs", queue.ViewerRole),
+		"force": schema.BoolAttribute{
+			Optional: true, Computed: true, Default: booldefault.StaticBool(false),
+			MarkdownDescription: "Delete the namespace also while jobs that are not finished are in it, and them with it. The default is false: the deletion stops and names them.",
+		},
 		"roles": schema.StringAttribute{
 			Computed:            true,
 			MarkdownDescription: "`as documented`, or which role somebody changed; the next apply puts it right.",
