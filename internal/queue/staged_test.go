@@ -1,9 +1,11 @@
 package queue_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,6 +28,7 @@ func TestQueuesOnTheRealKueue(t *testing.T) {
 		for name, play := range map[string]func(*scene){
 			"borrow": borrowLendReclaim, "limit": borrowingLimit, "strict": strictFIFO, "best-effort": bestEffortFIFO, "stopped": stoppedQueue,
 			"priority": preemptionAndReturn, "shares": fairSharing, "gang": wholeGang, "pool": followedPool,
+			"everything": everySetting,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -78,14 +81,15 @@ func borrowingLimit(s *scene) {
 	s.sees("limit-a", "la1 la2 la3", "")
 }
 
-// A job that does not fit holds up those behind it.
+// A job that does not fit holds up those behind it. The order is by priority:
+// the age of jobs that were made within one second is the same.
 func strictFIFO(s *scene) {
 	s.opens(queue.Queue{Name: "strict", Strategy: kueue.StrictFIFO, Quotas: s.quota(2, nil, nil)})
-	s.submits("strict", "", "st1")
+	s.submits("strict", "high", "st1")
 	s.sees("strict", "st1", "")
-	s.submit("strict", "", "st-big", 2)
+	s.submit("strict", "medium", "st-big", 2)
 	s.sees("strict", "st1", "st-big")
-	s.submits("strict", "", "st-small") // would fit
+	s.submits("strict", "low", "st-small") // would fit
 	st := s.sees("strict", "st1", "st-big st-small")
 	if !st.Ordered || st.Pending[0].Name != "st-big" || st.Pending[0].Position != 1 || st.Pending[1].Position != 2 {
 		s.t.Errorf("the order is %+v, told by Kueue: %t", st.Pending, st.Ordered)
@@ -248,6 +252,46 @@ func followedPool(s *scene) {
 	}
 	s.opens(q) // the pool has grown again
 	s.sees("pool", "po1 po2", "")
+}
+
+// A queue with every setting is taken by the real webhooks and read back as it
+// was written; one that lacks what it names says so.
+func everySetting(s *scene) {
+	q := everything(s.t)
+	q.Quotas[0].Pool += "-of-everything" // another scene's pool shrinks
+	s.apply(queue.Namespace{Name: "team-a"}.Objects()[0], queue.Namespace{Name: "team-b"}.Objects()[0],
+		q.ClusterQueue(), q.LocalQueue("team-a"), q.LocalQueue("team-b"))
+	s.readsBack(q)
+	q.Stop, q.Weight, q.Checks, q.Quotas[0].Borrow = kueue.None, nil, nil, nil
+	s.apply(q.ClusterQueue())
+	s.readsBack(q)
+	st := s.until("team-a", "misses its flavors", func(st queue.Status) bool { return st.Reason == kueue.ClusterQueueActiveReasonFlavorNotFound })
+	if !strings.Contains(st.Message, "v5e-4x4") || !strings.Contains(st.Message, "tpu_kueue_flavor") {
+		s.t.Errorf("it says %s", st.Message)
+	}
+}
+
+func (s *scene) readsBack(want queue.Queue) {
+	s.t.Helper()
+	live := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: want.Name}}
+	var all kueue.LocalQueueList
+	if found, err := s.cl.Fetch(s.t.Context(), live); err != nil || !found {
+		s.t.Fatal(found, err)
+	}
+	if err := s.cl.List(s.t.Context(), &all); err != nil {
+		s.t.Fatal(err)
+	}
+	doors := slices.DeleteFunc(all.Items, func(lq kueue.LocalQueue) bool { return string(lq.Spec.ClusterQueue) != want.Name })
+	got := queue.FromLive(live, doors, want, nil)
+	same := cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
+	if diff := cmp.Diff(want.ClusterQueue(), got.ClusterQueue(), same); diff != "" {
+		s.t.Errorf("ClusterQueue (-written +read):\n%s", diff)
+	}
+	for _, ns := range want.Namespaces {
+		if diff := cmp.Diff(want.LocalQueue(ns), got.LocalQueue(ns), same); diff != "" {
+			s.t.Errorf("LocalQueue (-written +read):\n%s", diff)
+		}
+	}
 }
 
 // While Kueue is down its queues can be read, but not written, and the error

@@ -123,11 +123,16 @@ func (s *stage) follow(ctx context.Context, t *testing.T) {
 	}()
 }
 
-// before tells whether job a got quota for the first time before job b did.
-func (s *stage) before(a, b string) bool {
+func (s *stage) order() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x, y := slices.Index(s.first, a), slices.Index(s.first, b)
+	return slices.Clone(s.first)
+}
+
+// before tells whether job a got quota for the first time before job b did.
+func (s *stage) before(a, b string) bool {
+	first := s.order()
+	x, y := slices.Index(first, a), slices.Index(first, b)
 	return x >= 0 && (y < 0 || x < y)
 }
 
@@ -196,11 +201,34 @@ func (s *scene) submit(to, priority, name string, n int32) {
 	}
 }
 
+// ends deletes Jobs, and their Workloads as soon as Kueue has let them go: they
+// keep their quota until Kubernetes' garbage collector finds them, which knows
+// nothing of Workloads for half a minute after the install, or longer on a busy
+// machine.
 func (s *scene) ends(namespace string, names ...string) {
 	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
+	defer cancel()
+	var all kueue.WorkloadList
+	if err := s.cl.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		s.t.Fatal(err)
+	}
 	for _, name := range names {
-		if err := s.cl.Remove(s.t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, false); err != nil {
+		if err := s.cl.Remove(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, false); err != nil {
 			s.t.Fatal(err)
+		}
+		for i := range all.Items {
+			wl := &all.Items[i]
+			if len(wl.OwnerReferences) == 0 || wl.OwnerReferences[0].Name != name {
+				continue
+			}
+			err := s.cl.Until(ctx, wl, func(found bool) (bool, error) { return !found || len(wl.Finalizers) == 0, nil })
+			if err == nil {
+				err = s.cl.Remove(ctx, wl, false)
+			}
+			if err != nil {
+				s.t.Fatal(err)
+			}
 		}
 	}
 }
@@ -222,15 +250,18 @@ func (s *scene) until(of, what string, ok func(queue.Status) bool) queue.Status 
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	var st queue.Status
+	var last queue.Status
 	for {
-		var err error
-		if st, err = queue.ReadStatus(ctx, s.cl, of); err == nil && ok(st) {
+		st, err := queue.ReadStatus(ctx, s.cl, of)
+		if err == nil && ok(st) {
 			return st
+		}
+		if err == nil {
+			last = st
 		}
 		select {
 		case <-ctx.Done():
-			s.t.Fatalf("queue %s: want it to be so that it %s; it is\n%+v\n%v", of, what, st, err)
+			s.t.Fatalf("queue %s: want it to be so that it %s; it is\n%+v\n%v\nFirst admissions: %v", of, what, last, err, s.order())
 		case <-tick.C:
 		}
 	}
