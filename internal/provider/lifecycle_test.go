@@ -18,6 +18,7 @@ import (
 
 // A flavor that a queue names is renamed in one apply; a flavor or namespace
 // whose forerunner is still terminating waits for its end instead of failing.
+// The objects beside them come, stay as they are, are imported and go.
 func TestAccNamesInUse(t *testing.T) {
 	acctest.UseSandbox(t)
 	const cluster = "projects/acc-names/locations/us-west4-a/clusters/main"
@@ -42,7 +43,38 @@ resource "tpu_kueue_flavor" "v5e" {
 resource "tpu_kueue_queue" "research" {
   cluster = tpu_job_controllers.main.cluster
   name    = "research"
+  cohort  = tpu_kueue_cohort.lab.name
   flavors = [{ name = tpu_kueue_flavor.v5e.name, accelerator = "v5litepod-16", slices = 2 }]
+}
+resource "tpu_kueue_flavor" "parts" {
+  cluster        = tpu_job_controllers.main.cluster
+  name           = "parts"
+  accelerator    = "v6e-256"
+  provisioning   = "spot"
+  node_taints    = [{ key = "a", effect = "NoSchedule" }]
+  tolerations    = [{ key = "a", operator = "Exists" }]
+  topology_aware = {}
+}
+resource "tpu_kueue_cohort" "lab" {
+  cluster             = tpu_job_controllers.main.cluster
+  name                = "lab"
+  parent              = "all"
+  fair_sharing_weight = "0.5"
+  flavors             = [{ name = tpu_kueue_flavor.parts.name, accelerator = "v6e-256", slices = 1, borrow_slices = 2, lend_slices = 0 }]
+}
+resource "tpu_kueue_priority" "urgent" {
+  cluster = tpu_job_controllers.main.cluster
+  name    = "urgent"
+  value   = 2000
+}
+resource "tpu_kueue_admission_check" "queued" {
+  cluster = tpu_job_controllers.main.cluster
+  name    = "queued"
+  provisioning_request = {
+    class             = "queued-provisioning.gke.io"
+    managed_resources = ["google.com/tpu"]
+    node_selector     = { "autoscaling.gke.io/provisioning-request" = "ResizeRequestName" }
+  }
 }
 ` + more
 	}
@@ -63,11 +95,16 @@ resource "tpu_kueue_flavor" "again" {
 		return resource.ConfigPlanChecks{PreApply: checks}
 	}
 	empty := plan(plancheck.ExpectEmptyPlan())
+	imports := func(name string) resource.TestStep {
+		return resource.TestStep{Config: config("v5e", ""), ResourceName: name, ImportState: true, ImportStateVerify: true}
+	}
 	var cl *kube.Client
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Factories(),
 		Steps: []resource.TestStep{
 			{Config: config("v5e", "")},
+			{Config: config("v5e", ""), ConfigPlanChecks: empty},
+			imports("tpu_kueue_flavor.parts"), imports("tpu_kueue_cohort.lab"), imports("tpu_kueue_priority.urgent"), imports("tpu_kueue_admission_check.queued"),
 			{ // deleted, made and turned to in one apply
 				Config: config("v5e-4x4", ""),
 				ConfigPlanChecks: plan(plancheck.ExpectResourceAction("tpu_kueue_flavor.v5e", plancheck.ResourceActionReplace),

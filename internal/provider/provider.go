@@ -17,7 +17,9 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/compute"
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/accelerators"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/admissioncheck"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/cluster"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/cohort"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/credentials"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/flavor"
@@ -26,6 +28,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/jobset"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/lists"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/namespace"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/priority"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/queue"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/queuestatus"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/slicepool"
@@ -124,6 +127,9 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 		identity.New(in+"{cluster}/jobControllers", jobcontrollers.NewResource),
 		identity.New(in+"{cluster}/namespaces/{name}", namespace.NewResource),
 		identity.New(in+"{cluster}/resourceFlavors/{name}", flavor.NewResource),
+		identity.New(in+"{cluster}/cohorts/{name}", cohort.NewResource),
+		identity.New(in+"{cluster}/workloadPriorityClasses/{name}", priority.NewResource),
+		identity.New(in+"{cluster}/admissionChecks/{name}", admissioncheck.NewResource),
 		identity.New(in+"{cluster}/clusterQueues/{name}", queue.NewResource),
 		identity.New(in+"{cluster}/namespaces/{namespace}/jobsets/{name}", jobset.NewResource),
 	}

@@ -1,34 +1,17 @@
-// Package queue turns slices, quotas and namespaces into Kueue objects: the
-// flavors that name a kind of slice, the queues that share it out, and the
-// namespaces that jobs are submitted in. It knows Kueue's rules (v1beta2) and
-// TPU shapes; it knows nothing of GKE, Terraform or the command line.
 package queue
 
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 )
-
-// Provisioning is the capacity model that a flavor is restricted to.
-type Provisioning string
-
-// AnyProvisioning leaves the model open: a flavor of a cluster that has only
-// one model. Flavors of one topology on a cluster with both spot and on-demand
-// slices overlap, and over-admit, unless each names its own.
-const (
-	AnyProvisioning Provisioning = ""
-	OnDemand        Provisioning = "on_demand"
-	Spot            Provisioning = "spot"
-)
-
-// Provisionings are the models a flavor can name.
-var Provisionings = []string{string(OnDemand), string(Spot)}
 
 // Flavor is one kind of slice: a generation and topology, and optionally a
 // capacity model. Its name does not depend on how many slices there are.
@@ -36,60 +19,133 @@ type Flavor struct {
 	Name         string
 	Slice        accelerator.Slice
 	Provisioning Provisioning
-	NodeLabels   map[string]string // further labels of the nodes it stands for
+	Reservation  string              // name of the reservation; with Reserved only
+	NodeLabels   map[string]string   // further labels of the nodes it stands for
+	NodeTaints   []corev1.Taint      // that a job must tolerate by itself to get the flavor
+	Tolerations  []corev1.Toleration // further ones that jobs get with the flavor
+	Topology     *Topology           // nil = Kueue does not look at where the hosts are
 }
+
+// Kueue's limits (ResourceFlavorSpec).
+const (
+	maxFlavorLabels      = 8
+	maxFlavorTaints      = 8
+	maxFlavorTolerations = 8
+)
 
 // Labels are the node labels that the flavor selects. Kueue allows 8.
 func (f Flavor) Labels() map[string]string {
-	// The chips per host tell the two machines apart that 2x4 is made of.
-	labels := f.Slice.NodeLabels()
-	switch f.Provisioning {
-	case Spot:
-		labels[accelerator.LabelSpot] = "true"
-	case OnDemand:
-		labels[accelerator.LabelProvisioning] = "standard"
-	}
+	labels := f.ownLabels()
 	maps.Copy(labels, f.NodeLabels)
 	return labels
 }
 
-// Object renders the ResourceFlavor.
-func (f Flavor) Object() *kueue.ResourceFlavor {
-	// Kueue adds these to the pods it admits, so a job needs to know neither.
-	tolerations := []corev1.Toleration{{
-		Key: accelerator.TaintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
-	}}
-	if f.Provisioning != OnDemand {
-		tolerations = append(tolerations, corev1.Toleration{
-			Key: accelerator.LabelSpot, Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule,
-		})
-	}
-	return &kueue.ResourceFlavor{
-		TypeMeta:   metav1.TypeMeta{APIVersion: kueue.SchemeGroupVersion.String(), Kind: "ResourceFlavor"},
-		ObjectMeta: metav1.ObjectMeta{Name: f.Name, Labels: managed()},
-		Spec:       kueue.ResourceFlavorSpec{NodeLabels: f.Labels(), Tolerations: tolerations},
-	}
+// ownLabels follow from the slice and the capacity model. The chips per host
+// tell the two machines apart that 2x4 is made of.
+func (f Flavor) ownLabels() map[string]string {
+	labels := f.Slice.NodeLabels()
+	maps.Copy(labels, f.Provisioning.labels(f.Reservation))
+	return labels
 }
 
-// maxFlavorLabels is Kueue's limit (ResourceFlavorSpec.nodeLabels).
-const maxFlavorLabels = 8
+// AddedTolerations follow from the slice and the capacity model.
+func (f Flavor) AddedTolerations() []corev1.Toleration { return f.Provisioning.tolerations() }
 
-// Validate checks what the CRD and Kueue's webhook would refuse.
+// AllTolerations are what Kueue adds to the pods that get the flavor, so that a
+// job needs to know none of them.
+func (f Flavor) AllTolerations() []corev1.Toleration {
+	return slices.Concat(f.Provisioning.tolerations(), f.Tolerations)
+}
+
+// Object renders the ResourceFlavor.
+func (f Flavor) Object() *kueue.ResourceFlavor {
+	o := &kueue.ResourceFlavor{
+		TypeMeta:   metav1.TypeMeta{APIVersion: kueue.SchemeGroupVersion.String(), Kind: "ResourceFlavor"},
+		ObjectMeta: metav1.ObjectMeta{Name: f.Name, Labels: managed()},
+		Spec:       kueue.ResourceFlavorSpec{NodeLabels: f.Labels(), NodeTaints: f.NodeTaints, Tolerations: f.AllTolerations()},
+	}
+	if f.Topology != nil {
+		o.Spec.TopologyName = ptr.To(kueue.TopologyReference(f.TopologyName()))
+	}
+	return o
+}
+
+// Validate checks what the CRDs and Kueue's webhook would refuse, and what
+// would contradict the slice.
 func (f Flavor) Validate() error {
 	if err := checkName("flavor", f.Name); err != nil {
 		return err
 	}
-	own := Flavor{Slice: f.Slice, Provisioning: f.Provisioning}.Labels()
-	for key, value := range f.NodeLabels {
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("flavor %s: "+format, append([]any{f.Name}, args...)...)
+	}
+	if err := f.Provisioning.check(f.Reservation); err != nil {
+		return refuse("%w", err)
+	}
+	own := f.ownLabels()
+	for _, key := range slices.Sorted(maps.Keys(f.NodeLabels)) {
+		value := f.NodeLabels[key]
 		if had, ok := own[key]; ok && had != value {
-			return fmt.Errorf("flavor %s: node label %s follows from the accelerator (%s); leave it out of node_labels", f.Name, key, had)
+			return refuse("node label %s follows from the accelerator and the provisioning (%s); leave it out of node_labels", key, had)
+		}
+		if model := provisioningOf(map[string]string{key: value}); model != AnyProvisioning && model != f.Provisioning {
+			return refuse("node label %s says provisioning %q: set provisioning instead", key, model)
 		}
 		if err := checkLabel(key, value); err != nil {
-			return fmt.Errorf("flavor %s: %w", f.Name, err)
+			return refuse("%w", err)
 		}
 	}
 	if n := len(f.Labels()); n > maxFlavorLabels {
-		return fmt.Errorf("flavor %s: %d node labels, of which the accelerator takes %d; Kueue allows %d", f.Name, n, len(own), maxFlavorLabels)
+		return refuse("%d node labels, of which the accelerator and the provisioning take %d; Kueue allows %d", n, len(own), maxFlavorLabels)
+	}
+	if err := checkTaints(f.NodeTaints); err != nil {
+		return refuse("%w", err)
+	}
+	if err := checkTolerations(f.Tolerations); err != nil {
+		return refuse("%w", err)
+	}
+	for _, t := range f.Tolerations {
+		if slices.Contains(f.Provisioning.tolerations(), t) {
+			return refuse("the toleration of %s is added by itself; leave it out", t.Key)
+		}
+	}
+	if n := len(f.AllTolerations()); n > maxFlavorTolerations {
+		return refuse("%d tolerations, of which the accelerator and the provisioning take %d; Kueue allows %d", n, n-len(f.Tolerations), maxFlavorTolerations)
+	}
+	if f.Topology != nil {
+		if err := f.Topology.check(); err != nil {
+			return refuse("%w", err)
+		}
 	}
 	return nil
+}
+
+// FlavorOf reads a live flavor back. topology is the Topology that it names, or
+// nil when it names none or there is none of that name. Without a known slice,
+// Slice is the zero value and all labels are further ones.
+func FlavorOf(live *kueue.ResourceFlavor, topology *kueue.Topology) Flavor {
+	f := Flavor{Name: live.Name, NodeTaints: live.Spec.NodeTaints}
+	labels := maps.Clone(live.Spec.NodeLabels)
+	f.Provisioning = provisioningOf(labels)
+	if f.Provisioning == Reserved {
+		f.Reservation = labels[accelerator.LabelReservation]
+	}
+	maps.DeleteFunc(labels, func(k, v string) bool { return f.Provisioning.labels(f.Reservation)[k] == v })
+	if s, ok := SliceOf(labels); ok {
+		f.Slice = s
+	}
+	for _, key := range []string{accelerator.LabelAccelerator, accelerator.LabelTopology, accelerator.LabelAcceleratorCount} {
+		delete(labels, key)
+	}
+	f.NodeLabels = labels
+	for _, t := range live.Spec.Tolerations {
+		if !slices.Contains(f.Provisioning.tolerations(), t) {
+			f.Tolerations = append(f.Tolerations, t)
+		}
+	}
+	f.Topology = topologyOf(live, f.Slice, topology)
+	if !maps.Equal(f.Labels(), live.Spec.NodeLabels) {
+		f.Slice = accelerator.Slice{} // less than its labels, such as the chips per host
+	}
+	return f
 }

@@ -3,7 +3,6 @@ package flavor
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -14,52 +13,67 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
-	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
 type model struct {
 	kubeobject.Object
-	Accelerator  types.String `tfsdk:"accelerator"`
-	Provisioning types.String `tfsdk:"provisioning"`
-	NodeLabels   types.Map    `tfsdk:"node_labels"`
-	Topology     types.String `tfsdk:"topology"`
-	Chips        types.Int64  `tfsdk:"chips_per_slice"`
+	Accelerator   types.String `tfsdk:"accelerator"`
+	Provisioning  types.String `tfsdk:"provisioning"`
+	Reservation   types.String `tfsdk:"reservation"`
+	NodeLabels    types.Map    `tfsdk:"node_labels"`
+	NodeTaints    types.List   `tfsdk:"node_taints"`
+	Tolerations   types.List   `tfsdk:"tolerations"`
+	TopologyAware types.Object `tfsdk:"topology_aware"`
+	Topology      types.String `tfsdk:"topology"`
+	Chips         types.Int64  `tfsdk:"chips_per_slice"`
+	Added         types.List   `tfsdk:"added_tolerations"`
 }
 
-// spec translates. known is false while a value is not known yet, or wrong by
-// itself, which its attribute says.
-func (m *model) spec(ctx context.Context, diags *diag.Diagnostics) (f queue.Flavor, known bool) {
-	if m.Name.IsUnknown() || m.Accelerator.IsUnknown() || m.Provisioning.IsUnknown() || m.NodeLabels.IsUnknown() {
-		return f, false
-	}
-	for _, v := range m.NodeLabels.Elements() {
-		if v.IsUnknown() {
-			return f, false
-		}
-	}
-	s, err := accelerator.Resolve(m.Accelerator.ValueString())
-	if err != nil {
-		return f, false
-	}
-	return queue.Flavor{Name: m.Name.ValueString(), Slice: s, Provisioning: queue.Provisioning(m.Provisioning.ValueString()),
-		NodeLabels: conn.Strings(ctx, m.NodeLabels, diags)}, true
-}
-
-// Check refuses labels that together are not what Kueue takes.
+// Check refuses what Kueue would.
 func (m *model) Check(ctx context.Context, diags *diag.Diagnostics) {
 	f, known := m.spec(ctx, diags)
 	if !known || diags.HasError() {
 		return
 	}
 	if err := f.Validate(); err != nil {
-		diags.AddAttributeError(path.Root("node_labels"), "Invalid flavor", err.Error())
+		diags.AddError("Invalid flavor", err.Error())
 	}
 }
 
-// Plan shows what follows from the accelerator.
-func (m *model) Plan(context.Context, *kubeobject.Planning[model]) { m.derive() }
+// Plan shows what follows from the accelerator, and what Kueue does not change
+// in place.
+func (m *model) Plan(ctx context.Context, p *kubeobject.Planning[model]) {
+	f, known := m.spec(ctx, p.Diags)
+	if !known {
+		m.derive() // as far as it goes
+		return
+	}
+	m.show(ctx, f, p.Diags)
+	if p.Before == nil {
+		return
+	}
+	before, known := p.Before.spec(ctx, p.Diags)
+	if !known || !f.Frozen(before) {
+		return
+	}
+	for name, same := range map[string]bool{
+		"accelerator": m.Accelerator.Equal(p.Before.Accelerator), "provisioning": m.Provisioning.Equal(p.Before.Provisioning),
+		"reservation": m.Reservation.Equal(p.Before.Reservation), "node_labels": m.NodeLabels.Equal(p.Before.NodeLabels),
+		"tolerations": m.Tolerations.Equal(p.Before.Tolerations), "topology_aware": m.TopologyAware.Equal(p.Before.TopologyAware),
+		"added_tolerations": m.Added.Equal(p.Before.Added),
+	} {
+		if !same {
+			p.Replace = append(p.Replace, path.Root(name))
+		}
+	}
+	if m.Name.Equal(p.Before.Name) {
+		p.Diags.AddAttributeWarning(path.Root("topology_aware"), "Flavor with a Topology is made anew", fmt.Sprintf(
+			"Kueue never changes the labels, tolerations and Topology of flavor %s in place, so it is deleted and made anew. "+
+				"As long as a queue names it, Kueue keeps the old one, and the apply waits in vain: give the flavor a new name in the same change, and the queues turn to it.", f.Name))
+	}
+}
 
 // derive fills in what follows from the accelerator, as far as it is known.
 func (m *model) derive() {
@@ -68,68 +82,62 @@ func (m *model) derive() {
 	}
 }
 
-// Write applies the flavor.
+// Write applies the flavor, after the Topology that it names.
 func (m *model) Write(ctx context.Context, w *kubeobject.Writer[model]) error {
 	f, known := m.spec(ctx, w.Diags)
 	if !known {
 		return fmt.Errorf("accelerator %q is unknown", m.Accelerator.ValueString())
 	}
-	m.derive()
+	m.show(ctx, f, w.Diags)
+	if t := f.TopologyObject(); t != nil {
+		if err := w.Claim(ctx, t); err != nil {
+			return err
+		}
+		if err := w.Part(ctx, t); err != nil {
+			return err
+		}
+	}
 	return heldBy(ctx, w.Client, f.Name, w.Apply(ctx, f.Object()))
 }
 
 // Read takes over what the cluster has.
-func (m *model) Read(ctx context.Context, k *kube.Client, _ *diag.Diagnostics) (found bool, err error) {
+func (m *model) Read(ctx context.Context, k *kube.Client, diags *diag.Diagnostics) (found bool, err error) {
 	live := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: m.Name.ValueString()}}
 	if found, err := k.Fetch(ctx, live); err != nil || !found || live.DeletionTimestamp != nil {
 		return false, err
 	}
-	m.take(live)
+	var topology *kueue.Topology
+	if live.Spec.TopologyName != nil {
+		t := &kueue.Topology{ObjectMeta: metav1.ObjectMeta{Name: string(*live.Spec.TopologyName)}}
+		found, err := k.Fetch(ctx, t)
+		if err != nil {
+			return false, err
+		}
+		if found && t.DeletionTimestamp == nil {
+			topology = t
+		}
+	}
+	m.take(ctx, live, topology, diags)
 	return true, nil
 }
 
-// take fills in the live flavor. The user's spelling of the accelerator stays
-// as long as the flavor still stands for it.
-func (m *model) take(live *kueue.ResourceFlavor) {
-	labels := maps.Clone(live.Spec.NodeLabels)
-	wanted, err := accelerator.Resolve(m.Accelerator.ValueString())
-	if is, ok := queue.SliceOf(labels); ok && (err != nil || is != wanted) {
-		m.Accelerator = types.StringValue(is.Name)
-	} else if !ok {
-		// Somebody took the labels away: an empty name shows as a change.
-		m.Accelerator = types.StringValue("")
-	}
-	provisioning := queue.AnyProvisioning
-	switch {
-	case labels[accelerator.LabelSpot] == "true":
-		provisioning = queue.Spot
-		delete(labels, accelerator.LabelSpot)
-	case labels[accelerator.LabelProvisioning] == "standard":
-		provisioning = queue.OnDemand
-		delete(labels, accelerator.LabelProvisioning)
-	}
-	m.Provisioning = types.StringNull()
-	if provisioning != queue.AnyProvisioning {
-		m.Provisioning = types.StringValue(string(provisioning))
-	}
-	for _, key := range []string{accelerator.LabelAccelerator, accelerator.LabelTopology, accelerator.LabelAcceleratorCount} {
-		delete(labels, key)
-	}
-	if len(labels) > 0 || len(m.NodeLabels.Elements()) > 0 {
-		m.NodeLabels = conn.StringMap(labels)
-	}
-	m.derive()
-}
-
-// Remove deletes the flavor. One that only a queue holds back is left to Kueue:
-// a renamed flavor is deleted before the queue turns to the new one, so waiting
-// here would wait for ever.
+// Remove deletes the flavor, and then its Topology. One that only a queue holds
+// back is left to Kueue.
 func (m *model) Remove(ctx context.Context, k *kube.Client, diags *diag.Diagnostics) error {
 	name := m.Name.ValueString()
-	holders, err := remove(ctx, k, name)
+	holders, err := queue.Release(ctx, k, &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: name}}, "flavor "+name, queue.UsesFlavor(name))
+	if err != nil {
+		return err
+	}
+	if f, _ := m.spec(ctx, diags); f.TopologyObject() != nil {
+		// Kueue keeps it, too, as long as the flavor is there.
+		if err := k.Remove(ctx, f.TopologyObject(), false); err != nil {
+			return err
+		}
+	}
 	if len(holders) > 0 {
 		diags.AddWarning("Flavor goes when its queues let it go", fmt.Sprintf(
 			"Flavor %s is marked for deletion, and Kueue removes it as soon as no queue names it. Named by: %s.", name, strings.Join(holders, ", ")))
 	}
-	return err
+	return nil
 }

@@ -85,14 +85,20 @@ func TestLifecycle(t *testing.T) {
 	again(r, "node_labels")
 	edit(t, k, flavorNamed("v5e"), `{"spec":{"nodeLabels":{"tier":"gold","cloud.google.com/gke-provisioning":null}}}`)
 	again(r, "provisioning")
-	edit(t, k, flavorNamed("v5e"), `{"spec":{"nodeLabels":{"cloud.google.com/gke-provisioning":"standard","cloud.google.com/gke-tpu-topology":"4x8"}}}`)
+	edit(t, k, flavorNamed("v5e"), `{"spec":{"nodeLabels":{"cloud.google.com/gke-provisioning":"standard","cloud.google.com/gke-accelerator-count":null}}}`)
+	again(r, "accelerator")
+	edit(t, k, flavorNamed("v5e"), `{"spec":{"nodeLabels":{"cloud.google.com/gke-accelerator-count":"4","cloud.google.com/gke-tpu-topology":"4x8"}}}`)
+	edit(t, k, flavorNamed("v5e"), `{"spec":{"tolerations":[{"key":"mine","operator":"Exists"}]}}`)
 	drifted, _ := p.Refresh(r)
+	if added := drifted.State["added_tolerations"]; len(added.([]any)) != 0 {
+		t.Errorf("tolerations that somebody took away are read as %v", added)
+	}
 	if drifted.State["accelerator"] != "v5litepod-32" {
 		t.Errorf("another topology is read as %v", drifted.State["accelerator"])
 	}
 
 	config["node_labels"] = nil
-	if r, text = p.Apply(typ, drifted, config); text != "" {
+	if r, text = p.Apply(typ, drifted, config); text != "" || r.State["tolerations"] != nil {
 		t.Fatal(text)
 	}
 	live := flavorNamed("v5e")
@@ -216,13 +222,100 @@ func TestTroubleWithTheCluster(t *testing.T) {
 func TestUnknownValues(t *testing.T) {
 	g, _, cluster := world(t)
 	p := g.Protocol(t, "")
-	for _, name := range []string{"cluster", "name", "accelerator", "provisioning", "node_labels"} {
-		config := map[string]any{"cluster": cluster, "name": "v5e", "accelerator": "v5litepod-16", name: acctest.Unknown}
+	for _, name := range []string{"cluster", "name", "accelerator", "provisioning", "reservation", "node_labels", "node_taints", "tolerations", "topology_aware"} {
+		config := with(rich(cluster), map[string]any{name: acctest.Unknown})
 		if text := p.Validate(typ, config); text != "" {
 			t.Errorf("%s unknown: %s", name, text)
 		}
 		if plan := p.Plan(typ, nil, config); plan.Text != "" {
 			t.Errorf("%s unknown: %s", name, plan.Text)
 		}
+	}
+}
+
+// rich is a flavor with all that it can have.
+func rich(cluster string) map[string]any {
+	return map[string]any{
+		"cluster": cluster, "name": "v6e", "accelerator": "v6e-256", "provisioning": "reservation", "reservation": "r1",
+		"node_taints":    []any{map[string]any{"key": "gold", "value": "yes", "effect": "NoSchedule"}},
+		"tolerations":    []any{map[string]any{"key": "gold", "operator": "Exists", "effect": "NoExecute", "seconds": 30}},
+		"topology_aware": map[string]any{},
+	}
+}
+
+// A flavor with taints, tolerations and a Topology is read, and imported, as it
+// was written; its Topology goes with it.
+func TestTopology(t *testing.T) {
+	g, k, cluster := world(t)
+	p := g.Protocol(t, "")
+	config := rich(cluster)
+	r, text := p.Apply(typ, nil, config)
+	if text != "" {
+		t.Fatal(text)
+	}
+	topology := &kueue.Topology{ObjectMeta: metav1.ObjectMeta{Name: "v6e"}}
+	if found, err := k.Fetch(t.Context(), topology); err != nil || !found || len(topology.Spec.Levels) < 3 || topology.Spec.Levels[0].NodeLabel != "cloud.google.com/gke-tpu-slice-16x16-id" {
+		t.Fatalf("Topology: %v, %v, %v", found, err, topology.Spec)
+	}
+	r, _ = p.Refresh(r)
+	if plan := p.Plan(typ, r, config); len(plan.Changed) > 0 || plan.Text != "" {
+		t.Errorf("second plan: %v %s", plan.Changed, plan.Text)
+	}
+	imported, text := p.Import(typ, cluster+"/resourceFlavors/v6e")
+	if text != "" {
+		t.Fatal(text)
+	}
+	if diff := cmp.Diff(with(r.State, map[string]any{"topology_aware": map[string]any{"levels": nil, "name": nil}}), imported.State); diff != "" {
+		t.Errorf("imported (-created +imported):\n%s", diff)
+	}
+	for name, tt := range map[string]struct {
+		change  map[string]any
+		replace string
+		warns   bool
+	}{
+		"label":      {map[string]any{"node_labels": map[string]any{"a": "b"}}, "node_labels", true},
+		"toleration": {map[string]any{"tolerations": nil}, "tolerations", true},
+		"levels":     {map[string]any{"topology_aware": map[string]any{"levels": []any{"kubernetes.io/hostname"}}}, "topology_aware", true},
+		"none":       {map[string]any{"topology_aware": nil}, "topology_aware", true},
+		"taint":      {map[string]any{"node_taints": nil}, "", false},
+		"new name":   {map[string]any{"name": "v6e-2", "tolerations": nil}, "tolerations", false},
+	} {
+		plan := p.Plan(typ, r, with(config, tt.change))
+		if all := strings.Join(plan.Replace, " "); strings.Contains(all, tt.replace) != true || (tt.replace == "" && all != "") {
+			t.Errorf("%s: replaced because of %q, want %q", name, all, tt.replace)
+		}
+		if strings.Contains(plan.Text, "made anew") != tt.warns {
+			t.Errorf("%s: said %q", name, plan.Text)
+		}
+	}
+	if left, text := p.Destroy(r); left != nil || text != "" {
+		t.Errorf("destroy: %v %s", left, text)
+	}
+	if found, err := k.Fetch(t.Context(), topology); err != nil || found {
+		t.Errorf("the Topology is still there: %v, %v", found, err)
+	}
+}
+
+// A Topology that is there already is named and left alone.
+func TestTopologyOfOthers(t *testing.T) {
+	g, k, cluster := world(t)
+	p := g.Protocol(t, "")
+	shared := queue.Flavor{Name: "shared", Topology: &queue.Topology{Levels: []string{"block"}}}.TopologyObject()
+	if err := k.Apply(t.Context(), shared, kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config := with(rich(cluster), map[string]any{"topology_aware": map[string]any{"name": "shared"}})
+	r, text := p.Apply(typ, nil, config)
+	if text != "" {
+		t.Fatal(text)
+	}
+	if r, _ = p.Refresh(r); len(p.Plan(typ, r, config).Changed) > 0 {
+		t.Errorf("second plan: %v", p.Plan(typ, r, config).Changed)
+	}
+	if _, text := p.Destroy(r); text != "" {
+		t.Error(text)
+	}
+	if found, err := k.Fetch(t.Context(), shared); err != nil || !found {
+		t.Errorf("the shared Topology is gone: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package flavor is the tpu_kueue_flavor resource: a Kueue ResourceFlavor for
-// one kind of slice. It translates; what a flavor looks like is
-// internal/queue's.
+// one kind of slice, with its Topology. It translates; what a flavor looks like
+// is internal/queue's.
 package flavor
 
 import (
@@ -35,15 +35,59 @@ func attributes() map[string]schema.Attribute {
 		"accelerator": attr.Accelerator(),
 		"provisioning": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "The capacity model the flavor is restricted to: `on_demand` or `spot`. Without it the flavor stands for all of them; " +
-				"on a cluster with spot and on-demand slices of one topology each needs a flavor of its own, or both are handed out twice.",
+			MarkdownDescription: "The capacity model the flavor is restricted to: `on_demand`, `spot`, `flex_start`, `queued` or `reservation`. " +
+				"Without it the flavor stands for all of them; on a cluster with slices of one topology and several models each needs a flavor of its own, or slices are handed out twice. " +
+				"Slices of a reservation, and queued ones, carry the labels of on-demand slices too: beside such a flavor, keep on-demand slices apart by `node_labels`.",
 			Validators: []validator.String{stringvalidator.OneOf(queue.Provisionings...)},
+		},
+		"reservation": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "With `provisioning = \"reservation\"`: the reservation's name, as its nodes carry it in `cloud.google.com/reservation-name`.",
 		},
 		"node_labels": schema.MapAttribute{
 			Optional:            true,
 			ElementType:         types.StringType,
-			MarkdownDescription: "Further labels of the nodes that the flavor stands for. Those of the accelerator are added by themselves; Kueue allows 8 together.",
+			MarkdownDescription: "Further labels of the nodes that the flavor stands for. Those of the accelerator and the provisioning are added by themselves; Kueue allows 8 together.",
 			Validators:          []validator.Map{attr.KubernetesLabels()},
+		},
+		"node_taints": schema.ListNestedAttribute{
+			Optional: true,
+			MarkdownDescription: "Taints of the flavor's nodes that a job must tolerate by itself to get it (up to 8): for flavors that jobs ask for on purpose. " +
+				"Kueue looks at `NoSchedule` and `NoExecute` only.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"key":    schema.StringAttribute{Required: true, MarkdownDescription: "The taint's key."},
+				"value":  schema.StringAttribute{Optional: true, MarkdownDescription: "The taint's value."},
+				"effect": schema.StringAttribute{Required: true, MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`.", Validators: []validator.String{stringvalidator.OneOf(queue.TaintEffects...)}},
+			}},
+		},
+		"tolerations": schema.ListNestedAttribute{
+			Optional: true,
+			MarkdownDescription: "Further tolerations that jobs get together with the flavor. Those of TPU nodes, and of `spot` and `queued` ones, are added by themselves; " +
+				"Kueue allows 8 together.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"key":      schema.StringAttribute{Optional: true, MarkdownDescription: "The taint's key. Without it every taint is tolerated; `operator` is then `Exists`."},
+				"operator": schema.StringAttribute{Optional: true, MarkdownDescription: "`Equal` (as without it) or `Exists`, whatever the value.", Validators: []validator.String{stringvalidator.OneOf("Equal", "Exists")}},
+				"value":    schema.StringAttribute{Optional: true, MarkdownDescription: "The taint's value."},
+				"effect":   schema.StringAttribute{Optional: true, MarkdownDescription: "`NoSchedule`, `PreferNoSchedule` or `NoExecute`; without it, all.", Validators: []validator.String{stringvalidator.OneOf(queue.TaintEffects...)}},
+				"seconds":  schema.Int64Attribute{Optional: true, MarkdownDescription: "With `NoExecute`: for how long."},
+			}},
+		},
+		"topology_aware": schema.SingleNestedAttribute{
+			Optional: true,
+			MarkdownDescription: "Lets Kueue see where the flavor's hosts are (a Kueue Topology): for jobs on a part of a v6e slice, on a slice formed of tpu7x cubes, " +
+				"or close together. `{}` makes a Topology of the flavor's name with the slice's own levels. " +
+				"With it, Kueue lets labels, tolerations and levels never change: a change makes a new flavor, and since Kueue keeps the old one while a queue names it, it needs a new `name` too.",
+			Attributes: map[string]schema.Attribute{
+				"levels": schema.ListAttribute{
+					Optional: true, ElementType: types.StringType,
+					MarkdownDescription: "Node labels, the widest first (up to 16; `kubernetes.io/hostname` only as the last). Without it: the parts that the slice can be divided in (v6e) or is formed of (tpu7x), " +
+						"or else block, sub-block and host.",
+				},
+				"name": schema.StringAttribute{
+					Optional:            true,
+					MarkdownDescription: "A Topology that exists already, instead of one of its own.",
+				},
+			},
 		},
 		"topology": schema.StringAttribute{
 			Computed:            true,
@@ -52,6 +96,11 @@ func attributes() map[string]schema.Attribute {
 		"chips_per_slice": schema.Int64Attribute{
 			Computed:            true,
 			MarkdownDescription: "Chips in one slice: what one slice of quota counts as in Kueue.",
+		},
+		"added_tolerations": schema.ListAttribute{
+			Computed:            true,
+			ElementType:         types.StringType,
+			MarkdownDescription: "The tolerations that follow from the accelerator and the provisioning, as `key=value:effect`, or `key:effect` for every value.",
 		},
 	}
 }

@@ -118,13 +118,16 @@ var identities = map[string]struct {
 	values map[string]string
 	id     string
 }{
-	"tpu_training_cluster":   {map[string]string{"name": "c"}, ""},
-	"tpu_slice_pool":         {map[string]string{"cluster": "c", "name": "v5e"}, "/nodePools/v5e"},
-	"tpu_job_controllers":    {map[string]string{"cluster": "c"}, "/jobControllers"},
-	"tpu_training_namespace": {map[string]string{"cluster": "c", "name": "research"}, "/namespaces/research"},
-	"tpu_kueue_flavor":       {map[string]string{"cluster": "c", "name": "v5e"}, "/resourceFlavors/v5e"},
-	"tpu_kueue_queue":        {map[string]string{"cluster": "c", "name": "research"}, "/clusterQueues/research"},
-	"tpu_training_jobset":    {map[string]string{"cluster": "c", "namespace": "research", "name": "train"}, "/namespaces/research/jobsets/train"},
+	"tpu_training_cluster":      {map[string]string{"name": "c"}, ""},
+	"tpu_slice_pool":            {map[string]string{"cluster": "c", "name": "v5e"}, "/nodePools/v5e"},
+	"tpu_job_controllers":       {map[string]string{"cluster": "c"}, "/jobControllers"},
+	"tpu_training_namespace":    {map[string]string{"cluster": "c", "name": "research"}, "/namespaces/research"},
+	"tpu_kueue_flavor":          {map[string]string{"cluster": "c", "name": "v5e"}, "/resourceFlavors/v5e"},
+	"tpu_kueue_cohort":          {map[string]string{"cluster": "c", "name": "all"}, "/cohorts/all"},
+	"tpu_kueue_priority":        {map[string]string{"cluster": "c", "name": "p"}, "/workloadPriorityClasses/p"},
+	"tpu_kueue_admission_check": {map[string]string{"cluster": "c", "name": "dws"}, "/admissionChecks/dws"},
+	"tpu_kueue_queue":           {map[string]string{"cluster": "c", "name": "research"}, "/clusterQueues/research"},
+	"tpu_training_jobset":       {map[string]string{"cluster": "c", "namespace": "research", "name": "train"}, "/namespaces/research/jobsets/train"},
 }
 
 // Import by identity, with project and location from the provider, is import
