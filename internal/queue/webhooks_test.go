@@ -110,7 +110,7 @@ func verdict(ctx context.Context, k *kube.Client, s sample) (refused, trouble er
 			return err, nil
 		default:
 			// A name that makes no URL, or a list that is no set: not even a request.
-			if strings.Contains(err.Error(), "invalid") || strings.Contains(err.Error(), "duplicate entries for key") {
+			if strings.Contains(err.Error(), "invalid") || strings.Contains(err.Error(), "failed to create typed patch object") {
 				return err, nil
 			}
 			return nil, err
