@@ -153,7 +153,7 @@ func TestAccJobsAndQueues(t *testing.T) {
 		Steps: []resource.TestStep{
 			{ // before the controllers: the errors name what is missing
 				Config:      unready,
-				ExpectError: regexp.MustCompile(`(?s)Cannot apply flavor.*tpu_job_controllers`),
+				ExpectError: regexp.MustCompile(`(?s)Cannot create flavor.*tpu_job_controllers`),
 			},
 			{
 				Config:      strings.Split(unready, "resource \"tpu_kueue_queue\"")[0] + strings.Replace(job("early", ""), "tpu_kueue_queue.research.name", `"research"`, 1),
