@@ -182,7 +182,7 @@ func (s *Sandbox) listen(port int) (net.Listener, error) {
 	}
 	if before, err := s.folder.address(); err == nil {
 		if u, err := url.Parse(before.Endpoint); err == nil {
-			if l, err := net.Listen("tcp", u.Host); err == nil {
+			if l := again(u.Host); l != nil {
 				return l, nil
 			}
 		}
@@ -198,6 +198,21 @@ func (s *Sandbox) listen(port int) (net.Listener, error) {
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) || try == 5 {
 			return nil, fmt.Errorf("listening for the GKE API: %w", err)
+		}
+	}
+}
+
+// again listens on the address of last time, or returns nil when another program
+// has it. A process that was being started when the one before let go of the
+// port may hold it for a moment longer.
+func again(address string) net.Listener {
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			return l
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Since(began) > time.Second {
+			return nil
 		}
 	}
 }
