@@ -3,6 +3,8 @@ package gke
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -209,6 +211,29 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// An endpoint that speaks no TLS, or with a certificate nobody trusts, is told
+// at once, with what to look at.
+func TestNotSecure(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	unknown := httptest.NewUnstartedServer(http.NotFoundHandler())
+	unknown.Config.ErrorLog = log.New(io.Discard, "", 0) // it notes the client's refusal
+	unknown.StartTLS()
+	defer unknown.Close()
+	for what, endpoint := range map[string]string{
+		"plain http":           strings.Replace(plain.URL, "http://", "https://", 1),
+		"an unknown authority": unknown.URL,
+	} {
+		c, err := New(Config{Endpoint: endpoint, Tokens: static("t")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = c.GetCluster(t.Context(), name); !errors.Is(err, NotSecure) || !strings.Contains(err.Error(), "TPU_GKE_ENDPOINT") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }
 
 func TestOlderVersion(t *testing.T) {

@@ -2,10 +2,12 @@ package gke
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 
 	"github.com/googleapis/gax-go/v2/apierror"
@@ -43,6 +45,7 @@ const (
 	Throttled       Cause = "too many requests"               // passes by itself
 	Unavailable     Cause = "service unavailable"
 	Unreachable     Cause = "no answer"
+	NotSecure       Cause = "no secure connection"
 	Interrupted     Cause = "interrupted"
 	TimedOut        Cause = "timed out"
 )
@@ -136,7 +139,7 @@ func wrap(ctx context.Context, verb, object, zone string, err error) error {
 	}
 	e := &Error{Verb: verb, Object: object, Zone: zone, Err: err}
 	var api *apierror.APIError
-	var http *googleapi.Error
+	var answer *googleapi.Error
 	var retrieve *oauth2.RetrieveError
 	var missing *credentialsError
 	var token *tokenError
@@ -152,18 +155,20 @@ func wrap(ctx context.Context, verb, object, zone string, err error) error {
 		}
 	case errors.As(err, &api):
 		d := api.Details()
-		if errors.As(err, &http) {
-			e.answer(codeOfAnswer(http), http.Message, d)
+		if errors.As(err, &answer) {
+			e.answer(codeOfAnswer(answer), answer.Message, d)
 		} else if st := api.GRPCStatus(); st != nil {
 			e.answer(st.Code(), st.Message(), d)
 		}
-	case errors.As(err, &http):
-		e.answer(codeOfAnswer(http), http.Message, noDetails)
+	case errors.As(err, &answer):
+		e.answer(codeOfAnswer(answer), answer.Message, noDetails)
 		if e.Message == "" {
-			e.Message = fmt.Sprintf("HTTP status %d", http.Code)
+			e.Message = fmt.Sprintf("HTTP status %d", answer.Code)
 		}
 	case ctx.Err() != nil:
 		e.Cause, e.Message = causeOfContext(ctx), ""
+	case notSecure(err):
+		e.Cause, e.Message = NotSecure, plain(err)
 	case unreachable(err):
 		e.Cause, e.Message = Unreachable, plain(err)
 	default:
@@ -187,6 +192,14 @@ func plain(err error) string {
 		return u.Err.Error()
 	}
 	return err.Error()
+}
+
+// notSecure tells whether the endpoint speaks no TLS, or has a certificate that
+// is not trusted or not its own.
+func notSecure(err error) bool {
+	var record tls.RecordHeaderError
+	var certificate *tls.CertificateVerificationError
+	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &record) || errors.As(err, &certificate)
 }
 
 func unreachable(err error) bool {

@@ -160,6 +160,8 @@ func (e *Error) Next() string {
 		return "The service had a problem; apply again."
 	case Unreachable:
 		return "Check the network, the proxy (HTTPS_PROXY) and gke_endpoint (TPU_GKE_ENDPOINT)."
+	case NotSecure:
+		return "Check gke_endpoint (TPU_GKE_ENDPOINT): whether it begins with https:// or http:// (http only on this machine), and whether its certificate is one that this machine trusts, for that name."
 	case TimedOut:
 		return "Apply again to go on waiting, or raise the timeout."
 	}

@@ -134,7 +134,7 @@ func lockFolder(dir string) (*flock.Flock, error) {
 		}
 		if err := os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 			_ = lock.Unlock()
-			return nil, fmt.Errorf("writing to the sandbox's folder: %w", err)
+			return nil, fmt.Errorf("writing to the sandbox's folder: %w; make room there, or use another folder", err)
 		}
 		return lock, nil
 	}

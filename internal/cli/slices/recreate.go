@@ -46,7 +46,12 @@ is lost: GKE goes on with what it was asked for, and the next terraform apply
 makes what is missing.`,
 		Example: `  tpuctl slices recreate v5e-1
   tpuctl slices recreate v5e-1 v5e-2 --yes`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return exit.Usagef("name the slices to recreate, as tpuctl slices shows them")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask")

@@ -121,7 +121,7 @@ func TestRecreateRefuses(t *testing.T) {
 		"a CPU pool":          {"", []string{"default-pool", "--yes"}, "the cluster's slices are byhand, v5e-0, v5e-1", exit.Failure},
 		"nobody's slice":      {"", []string{"byhand", "--yes"}, "no tpu_slice_pool made it", exit.Failure},
 		"a kubeconfig":        {"", []string{"v5e-1", "--yes", "--kube-context", "x"}, "give --cluster instead", exit.Usage},
-		"no slice":            {"", nil, "requires at least 1 arg", exit.Failure}, // the root command makes it a usage error
+		"no slice":            {"", nil, "name the slices to recreate", exit.Usage},
 		"one of them unknown": {"", []string{"v5e-1", "v5e-8", "--yes"}, "v5e-8", exit.Failure},
 	} {
 		t.Run(name, func(t *testing.T) {
