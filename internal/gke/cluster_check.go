@@ -12,7 +12,12 @@ import (
 )
 
 // Problem is what GKE would refuse, at an attribute.
-type Problem struct{ Attribute, Text string }
+type Problem struct {
+	Attribute, Text string
+	// New: only a cluster that is to be made has it; one that is there may say
+	// both of two things that agree.
+	New bool
+}
 
 // most is how many authorized networks a control plane takes.
 const mostAuthorizedNetworks = 100
@@ -22,8 +27,9 @@ const mostAuthorizedNetworks = 100
 func (t TrainingCluster) Check() []Problem {
 	var out []Problem
 	say := func(attribute, format string, args ...any) {
-		out = append(out, Problem{attribute, fmt.Sprintf(format, args...)})
+		out = append(out, Problem{Attribute: attribute, Text: fmt.Sprintf(format, args...)})
 	}
+	out = append(out, t.checkPairsOfRanges()...)
 	t.checkRanges(say)
 	t.checkEndpoints(say)
 	t.checkZones(say)
@@ -70,13 +76,21 @@ const (
 	largestServices, smallestServices = 16, 28
 )
 
-func (t TrainingCluster) checkRanges(say sayer) {
-	v := t.Settings
+// checkPairsOfRanges: of a new cluster, a range is named or made. One that is
+// there has a name and addresses, and an import writes down both.
+func (t TrainingCluster) checkPairsOfRanges() (out []Problem) {
 	for _, kind := range []string{"pods", "services"} {
-		if v.text("ip_ranges."+kind+"_range") != "" && v.text("ip_ranges."+kind+"_cidr") != "" {
-			say("ip_ranges."+kind+"_cidr", "ip_ranges has both %[1]s_range, a range that the subnetwork has, and %[1]s_cidr, one that GKE makes: leave one out", kind)
+		cidr := t.Settings.text("ip_ranges." + kind + "_cidr")
+		if t.Settings.text("ip_ranges."+kind+"_range") != "" && cidr != "" {
+			out = append(out, Problem{Attribute: "ip_ranges." + kind + "_cidr", New: !strings.HasPrefix(cidr, "/"),
+				Text: fmt.Sprintf("ip_ranges has both %[1]s_range, a range that the subnetwork has, and %[1]s_cidr, one that GKE makes: leave one out", kind)})
 		}
 	}
+	return out
+}
+
+func (t TrainingCluster) checkRanges(say sayer) {
+	v := t.Settings
 	podBits, pods := 0, netip.Prefix{}
 	if s := v.text("ip_ranges.pods_cidr"); s != "" {
 		var err error

@@ -136,7 +136,7 @@ func (t TrainingCluster) wanted(have *containerpb.Cluster) (want *containerpb.Cl
 	for _, s := range clusterSettings {
 		v, managed := t.Settings[s.Name]
 		// Of a coupled facet everything is written: one setting may undo another.
-		if managed && s.facet != "" && (facets[s.facet] && coupled[s.facet] || !s.Same(v, s.get(have))) {
+		if managed && s.facet != "" && (facets[s.facet] && (s.always || coupled[s.facet]) || !s.Same(v, s.get(have))) {
 			s.set(want, v)
 		}
 	}

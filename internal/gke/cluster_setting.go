@@ -38,6 +38,11 @@ type Setting struct {
 	// alike tells whether GKE's spelling is what the configuration means; nil
 	// compares them.
 	alike func(want, have any) bool
+	// Wakes names the settings that GKE has a default of its own for once this
+	// one is there.
+	Wakes []string
+	// always: written with every change of its facet, or GKE may fill it in.
+	always bool
 }
 
 // Replaces tells whether a change needs another cluster, and why.
@@ -129,6 +134,11 @@ func set(name, facet string, get func(*containerpb.Cluster) []string, put func(*
 // fixed makes a setting that only another cluster can have.
 func (s Setting) fixed(why string) Setting {
 	s.facet, s.why = "", why
+	return s
+}
+
+func (s Setting) alwaysWritten() Setting {
+	s.always = true
 	return s
 }
 

@@ -42,7 +42,7 @@ var accessSettings = []Setting{
 			return c.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetGlobalAccess()
 		},
 		func(c *containerpb.Cluster, v bool) { endpoints(c).GlobalAccess = &v }),
-	{Name: "control_plane.authorized_networks", Kind: Map, facet: facetEndpoints,
+	{Name: "control_plane.authorized_networks", Kind: Map, facet: facetEndpoints, Wakes: []string{"control_plane.google_cloud_access"},
 		get: func(c *containerpb.Cluster) any {
 			if !authorized(c).GetEnabled() {
 				return nil
@@ -64,8 +64,10 @@ var accessSettings = []Setting{
 	flag("control_plane.google_cloud_access", facetEndpoints,
 		func(c *containerpb.Cluster) bool { return authorized(c).GetGcpPublicCidrsAccessEnabled() },
 		func(c *containerpb.Cluster, v bool) {
-			field(&endpoints(c).AuthorizedNetworksConfig).GcpPublicCidrsAccessEnabled = &v
-		}),
+			if v || authorized(c).GetEnabled() { // there is nothing to shut where every network has access
+				field(&endpoints(c).AuthorizedNetworksConfig).GcpPublicCidrsAccessEnabled = &v
+			}
+		}).alwaysWritten(),
 	text("control_plane.subnetwork", "",
 		func(c *containerpb.Cluster) string {
 			return c.GetControlPlaneEndpointsConfig().GetIpEndpointsConfig().GetPrivateEndpointSubnetwork()

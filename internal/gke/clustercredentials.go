@@ -48,7 +48,7 @@ func (c *Client) ClusterCredentials(ctx context.Context, n ClusterName, kind End
 	}
 	var out ClusterCredentials
 	if out.Endpoint, err = endpointOf(cluster, kind); err != nil {
-		return ClusterCredentials{}, notReached(n, Unavailable, err)
+		return ClusterCredentials{}, notReached(n, Other, err)
 	}
 	if kind != EndpointDNS { // its certificate is Google's own
 		if out.CA, err = CA(cluster); err != nil {

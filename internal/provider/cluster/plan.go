@@ -47,6 +47,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if state != nil {
 		plan.keep(config, *state)
 	} else {
+		checkNew(spec(ctx, config, plan.clusterName(), "", &resp.Diagnostics), &resp.Diagnostics)
 		plan.identify(config)
 	}
 	r.announce(state, plan)
@@ -54,6 +55,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if state != nil {
 		paths := r.replaces(ctx, *state, plan, config, &resp.Diagnostics)
 		resp.RequiresReplace.Append(paths...)
+		if len(paths) > 0 {
+			checkNew(spec(ctx, config, plan.clusterName(), "", &resp.Diagnostics), &resp.Diagnostics)
+		}
 		if resp.Diagnostics.HasError() {
 			return
 		}
@@ -79,7 +83,14 @@ func (m *model) keep(config, state model) {
 	for _, s := range gke.ClusterSettings() {
 		v := config.setting(s.Name)
 		before, _ := plain(state.setting(s.Name))
-		if !s.Unsettles(before) || v.IsNull() || v.Equal(state.setting(s.Name)) {
+		want, known := plain(v)
+		if v.IsNull() || known && s.Same(want, before) {
+			continue
+		}
+		if before == nil {
+			m.forget(config, s.Wakes)
+		}
+		if !s.Unsettles(before) {
 			continue
 		}
 		// One window takes the place of the other: what the rest of the group
@@ -99,6 +110,23 @@ func (m *model) keep(config, state model) {
 	}
 	if pools, ok := kept(config.CPUPools, m.CPUPools, state.CPUPools).(types.Map); ok {
 		m.CPUPools = pools
+	}
+}
+
+// forget makes settings that the configuration leaves out unknown.
+func (m *model) forget(config model, names []string) {
+	for _, path := range names {
+		group, name, _ := strings.Cut(path, ".")
+		planned, _ := m.top(group).(types.Object)
+		if config.top(group).IsUnknown() || planned.IsNull() || planned.IsUnknown() || !config.setting(path).IsNull() {
+			continue
+		}
+		m.setTop(group, eachAttribute(planned, func(one string, v attr.Value) attr.Value {
+			if one == name {
+				return unknown(settingType(path))
+			}
+			return v
+		}))
 	}
 }
 

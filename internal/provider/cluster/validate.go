@@ -22,7 +22,16 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	check(t, false, &resp.Diagnostics)
 }
 
-// check reports what GKE would refuse. located: only what depends on a location
+// checkNew reports what GKE would refuse of a new cluster alone.
+func checkNew(t gke.TrainingCluster, diags *diag.Diagnostics) {
+	for _, p := range t.Check() {
+		if p.New {
+			report(p, diags)
+		}
+	}
+}
+
+// check reports what GKE would refuse of any cluster. located: only what depends on a location
 // that came from the provider's configuration.
 func check(t gke.TrainingCluster, located bool, diags *diag.Diagnostics) {
 	if located {
@@ -33,14 +42,16 @@ func check(t gke.TrainingCluster, located bool, diags *diag.Diagnostics) {
 			seen[p] = true
 		}
 		for _, p := range t.Check() {
-			if !seen[p] {
+			if !seen[p] && !p.New {
 				report(p, diags)
 			}
 		}
 		return
 	}
 	for _, p := range t.Check() {
-		report(p, diags)
+		if !p.New {
+			report(p, diags)
+		}
 	}
 }
 
