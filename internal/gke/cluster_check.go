@@ -30,6 +30,7 @@ func (t TrainingCluster) Check() []Problem {
 		out = append(out, Problem{Attribute: attribute, Text: fmt.Sprintf(format, args...)})
 	}
 	out = append(out, t.checkPairsOfRanges()...)
+	t.checkNetwork(say)
 	t.checkRanges(say)
 	t.checkEndpoints(say)
 	t.checkZones(say)
@@ -269,8 +270,8 @@ func (t TrainingCluster) checkServices(say sayer) {
 			say("addons."+addon, "it needs Workload Identity, which workload_identity = false turns off")
 		}
 	}
-	if v.is("addons.high_scale_checkpointing") && v.not("addons.gcs_fuse_csi_driver") {
-		say("addons.high_scale_checkpointing", "checkpoints reach Cloud Storage by the gcs_fuse_csi_driver addon, which is false")
+	if v.is("addons.high_scale_checkpointing") && !v.is("addons.gcs_fuse_csi_driver") && !t.unknown("addons.gcs_fuse_csi_driver") {
+		say("addons.high_scale_checkpointing", "checkpoints reach Cloud Storage by another addon: set gcs_fuse_csi_driver = true too")
 	}
 	t.checkLimits(say)
 }

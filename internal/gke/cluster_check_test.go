@@ -20,6 +20,13 @@ func TestClusterChecks(t *testing.T) {
 	}{
 		"nothing":                         {},
 		"both kinds of range":             {settings: Settings{"ip_ranges.pods_range": "pods", "ip_ranges.pods_cidr": "/14"}, at: "ip_ranges.pods_cidr", says: "leave one out"},
+		"a network by path":               {settings: Settings{"network": "projects/host/global/networks/n", "subnetwork": "projects/host/regions/us-west4/subnetworks/s"}, location: "us-west4-a"},
+		"a network by URL":                {settings: Settings{"network": "https://www.googleapis.com/compute/v1/projects/host/global/networks/n", "subnetwork": "regions/us-west4/subnetworks/s"}},
+		"no network":                      {settings: Settings{"network": "http://foo"}, at: "network", says: "want its name"},
+		"no subnetwork":                   {settings: Settings{"subnetwork": "projects/p/subnetworks/s"}, at: "subnetwork", says: "REGION/subnetworks/NAME"},
+		"a subnetwork elsewhere":          {settings: Settings{"subnetwork": "projects/p/regions/us-east1/subnetworks/s"}, location: "us-west4-a", at: "subnetwork", says: "the cluster in us-west4"},
+		"checkpoints without the driver":  {settings: Settings{"addons.high_scale_checkpointing": true}, at: "addons.high_scale_checkpointing", says: "set gcs_fuse_csi_driver = true too"},
+		"a driver that is not known yet":  {settings: Settings{"addons.high_scale_checkpointing": true}, unknown: []string{"addons.gcs_fuse_csi_driver"}},
 		"no range":                        {settings: Settings{"ip_ranges.pods_cidr": "10.0.0.0"}, at: "ip_ranges.pods_cidr", says: "not a range of IPv4 addresses"},
 		"a range that begins elsewhere":   {settings: Settings{"ip_ranges.services_cidr": "10.0.1.0/20"}, at: "ip_ranges.services_cidr", says: "write 10.0.0.0/20"},
 		"too small a range":               {settings: Settings{"ip_ranges.services_cidr": "/29"}, at: "ip_ranges.services_cidr", says: "GKE takes /16 to /28"},
