@@ -129,15 +129,20 @@ func TestClusterOverrides(t *testing.T) {
 		``: "",
 		`{"costManagementConfig": {"enabled": true}}`:   "",
 		`{"cost_management_config": {"enabled": true}}`: "",
-		`[]`:                                     "not a JSON object",
-		`{"nodePools": []}`:                      "set it there",
-		`{"costManagment": {}}`:                  "which no cluster",
-		`{"costManagementConfig": {"on": true}}`: "not part of a cluster",
+		`[]`:                "not a JSON object",
+		`{"nodePools": []}`: "set it there",
+		`{"masterAuth": {"username": "x", "password": "hunter2"}}`:                       "do not belong into a state",
+		`{"master_auth": {"clientCertificateConfig": {"issueClientCertificate": true}}}`: "do not belong into a state",
+		`{"costManagment": {}}`:                                       "which no cluster",
+		`{"costManagementConfig": {"on": true}}`:                      "not part of a cluster",
 		`{"networkConfig": {"gatewayApiConfig": {"channel": "ODD"}}}`: "not part of a cluster",
 	} {
 		err := TrainingCluster{Overrides: text}.CheckOverrides()
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v; want %q", text, err, says)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("the error tells the password: %v", err)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (t TrainingCluster) overrides() (map[string]any, error) {
 			return nil, fmt.Errorf("cluster_overrides sets %s, which follows from %s: set it there", name, at)
 		}
 		if name == "masterAuth" {
-			return nil, fmt.Errorf("cluster_overrides sets masterAuth: GKE does not show what it was given there, so every plan would replace the cluster, and passwords and client certificates of a control plane are not for use any more. Leave it out; people and programs log in with their Google accounts (tpu_cluster_credentials)")
+			return nil, fmt.Errorf("cluster_overrides sets masterAuth, whose passwords and client certificates are secrets that do not belong into a state: leave it out. People and programs reach the cluster with their Google accounts (tpu_cluster_credentials)")
 		}
 		if fields.ByJSONName(name) == nil {
 			return nil, fmt.Errorf("cluster_overrides sets %s, which no cluster of the GKE API v1 has (field names as in its reference, such as costManagementConfig)", name)
