@@ -1,11 +1,12 @@
 package chaos
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,60 +39,126 @@ provider "tpu" {
   owner    = %q
 }
 `, kubeProject, owner)
-	groundHCL      = nothingHCL + pool{accelerator: "v5litepod-16", count: 4}.hcl()
-	controllersHCL = groundHCL + `
+	groundHCL      = nothingHCL + four.hcl()
+	controllersHCL = withControllers(four)
+	jobHCL         = withJob(four, "")
+	// A job that is at work for longer than any cell takes.
+	endless = `pod_annotations = { "pod-complete.stage.kwok.x-k8s.io/delay" = "24h" }`
+)
+
+func withControllers(p pool) string {
+	return nothingHCL + p.hcl() + `
 resource "tpu_job_controllers" "main" { cluster = tpu_training_cluster.main.id }
 `
-	jobHCL = controllersHCL + `
+}
+
+// withJob has a job of four slices besides, and a queue with all slices of the
+// pool.
+func withJob(p pool, more string) string {
+	return withControllers(p) + fmt.Sprintf(`
 resource "tpu_training_namespace" "research" {
   cluster = tpu_training_cluster.main.id
   name    = "research"
 }
-resource "tpu_kueue_flavor" "v5e" {
+resource "tpu_kueue_flavor" "slices" {
   cluster     = tpu_job_controllers.main.cluster
-  name        = "v5e-4x4"
-  accelerator = "v5litepod-16"
+  name        = "slices"
+  accelerator = %[1]q
 }
 resource "tpu_kueue_queue" "research" {
   cluster    = tpu_job_controllers.main.cluster
   name       = "research"
   namespaces = [tpu_training_namespace.research.name]
-  flavors    = [{ name = tpu_kueue_flavor.v5e.name, accelerator = "v5litepod-16", slices = 4 }]
+  flavors    = [{ name = tpu_kueue_flavor.slices.name, slice_pool = tpu_slice_pool.slices }]
 }
 resource "tpu_training_jobset" "train" {
   cluster     = tpu_slice_pool.slices.cluster
   namespace   = tpu_training_namespace.research.name
   name        = "train"
   queue       = tpu_kueue_queue.research.name
-  accelerator = "v5litepod-16"
+  accelerator = %[1]q
   slices      = 4
   image       = "python:3.13"
   command     = ["true"]
   wait_for    = "admitted"
+  %[2]s
 }
-`
-)
+`, p.accelerator, more)
+}
 
-// kubeScenario is one apply with a real control plane. Whatever it is, the
-// cluster with its slices is there in the end.
+// forcedDisks are four slices that get new nodes even while a job runs.
+func forcedDisks(gb int32) pool {
+	return pool{accelerator: "v5litepod-16", machine: "ct5lp-hightpu-4t", count: 4, diskGB: gb,
+		more: fmt.Sprintf("force = true\n  node = { boot_disk = { size_gb = %d } }", gb)}
+}
+
+// kubeScenario is one apply with a real control plane.
 type kubeScenario struct {
-	name          string
-	before, after string // HCL
-	want          []string
-	resources     int // in state, afterwards
-	cells         int // of a full run
+	scenario        // of GKE's part
+	from, to string // HCL
+	want     []string
+	newJob   bool // the job that is there is replaced
+	// resources are in state, afterwards.
+	resources int
+	// cells of a full run: each takes ten seconds, or most of a minute where a
+	// control plane comes up, so not all that there are.
+	cells int
+	short []cell // in `make test`
 }
 
 var (
-	jobObjects    = []string{"clusterqueue research", "flavor v5e-4x4", "jobset research/train", "localqueue research/research", "namespace research"}
-	kubeScenarios = []kubeScenario{
-		{"queue and job: create", controllersHCL, jobHCL, jobObjects, 7, 40},
-		{"queue and job: destroy", jobHCL, controllersHCL, nil, 3, 40},
-		{"controllers: create", groundHCL, controllersHCL, nil, 3, 40},
-		{"controllers: destroy", controllersHCL, groundHCL, nil, 2, 40},
+	jobObjects = []string{"clusterqueue research", "flavor slices", "jobset research/train", "localqueue research/research", "namespace research"}
+	forced     = forcedDisks(100)
+	forcedMore = forcedDisks(200)
+
+	allAtOnce = kubeScenario{
+		scenario: scenario{name: "everything at once: create", after: &four},
+		from:     nothingHCL, to: jobHCL, want: jobObjects, resources: 7, cells: 12,
+		// While GKE works, and while the controllers come up.
+		short: []cell{{n: 14, at: faults.After, by: killProvider}, {n: 80, at: faults.After, by: killAll}},
 	}
-	// Each of its cells brings up a control plane.
-	allAtOnce = kubeScenario{"everything at once: create", nothingHCL, jobHCL, jobObjects, 7, 12}
+	queueAndJob = kubeScenario{
+		scenario: scenario{name: "queue and job: create", before: &four, after: &four},
+		from:     controllersHCL, to: jobHCL, want: jobObjects, resources: 7, cells: 40,
+		short: []cell{{n: 36, at: faults.Before, by: killAll}},
+	}
+	queueAndJobGone = kubeScenario{
+		scenario: scenario{name: "queue and job: destroy", before: &four, after: &four},
+		from:     jobHCL, to: controllersHCL, resources: 3, cells: 40,
+	}
+	controllersUp = kubeScenario{
+		scenario: scenario{name: "controllers: create", before: &four, after: &four},
+		from:     groundHCL, to: controllersHCL, resources: 3, cells: 40,
+	}
+	controllersGone = kubeScenario{
+		scenario: scenario{name: "controllers: destroy", before: &four, after: &four},
+		from:     controllersHCL, to: groundHCL, resources: 2, cells: 40,
+	}
+	kubeScenarios = []kubeScenario{
+		allAtOnce, queueAndJob, queueAndJobGone, controllersUp, controllersGone,
+		// The job is at work meanwhile, and the queue's quota is that of the pool.
+		{
+			scenario: scenario{name: "around a job: grow", before: &four, after: &six},
+			from:     withJob(four, endless), to: withJob(six, endless), want: jobObjects, resources: 7, cells: 16,
+		},
+		{
+			scenario: scenario{name: "around a job: shrink", before: &six, after: &four},
+			from:     withJob(six, endless), to: withJob(four, endless), want: jobObjects, resources: 7, cells: 16,
+			short: []cell{{n: 38, at: faults.After, by: killProvider}},
+		},
+		{
+			scenario: scenario{name: "around a job: slice by slice", before: &forced, after: &forcedMore},
+			from:     withJob(forced, endless), to: withJob(forcedMore, endless), want: jobObjects, resources: 7, cells: 16,
+		},
+		{
+			scenario: scenario{name: "around a job: replacement", before: &four, after: &other, remade: true},
+			from:     withJob(four, endless), to: withJob(other, endless), want: jobObjects, newJob: true, resources: 7, cells: 16,
+		},
+		{
+			scenario: scenario{name: "everything at once: destroy", before: &four},
+			from:     withJob(four, endless), to: nothingHCL, cells: 12,
+		},
+	}
 )
 
 // objects lists what of the configuration's is on the cluster.
@@ -152,20 +219,20 @@ type rig struct {
 	box *sandbox.Sandbox
 	b   *bench
 	now string // the configuration that was applied last
+	ledger
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{box: acctest.Sandbox(t), b: newBenches(t, 1).take(t, nil)}
+	r.ledger = newLedger(r.box.GKE(), kubeProject)
 	r.b.Env = append(r.b.Env, r.box.Env()...)
 	t.Cleanup(func() {
 		if text, err := r.b.run(t, "destroy", "-auto-approve", "-no-color"); err != nil {
 			t.Errorf("destroying everything in the end: %v\n%s", err, text)
 		}
-		for _, left := range r.box.Remaining() {
-			if strings.Contains(left, kubeProject) {
-				t.Errorf("left after the destroy: %s", left)
-			}
+		if left := r.facts().clusters; len(left) > 0 {
+			t.Errorf("left after the destroy: %s", left)
 		}
 	})
 	return r
@@ -184,30 +251,29 @@ func (r *rig) be(t *testing.T, config string) {
 	r.now = config
 }
 
-// calls is how many calls an undisturbed apply of the scenario has.
-func (r *rig) calls(t *testing.T, s kubeScenario) (methods []string) {
+// calls are those of an undisturbed apply of the scenario.
+func (r *rig) calls(t *testing.T, s kubeScenario) (all []faults.Call) {
 	t.Helper()
-	r.be(t, s.before)
+	r.be(t, s.from)
+	r.mark()
 	never := cell{n: -1, by: killProvider}
-	counted := make(chan string, 10_000)
+	var mu sync.Mutex
 	remove := r.box.Faults().OnCall(func(c faults.Call, at faults.Stage) bool {
+		mu.Lock()
+		defer mu.Unlock()
 		if at == faults.Before && strings.Contains(c.Path, kubeProject) {
-			counted <- c.Method
+			all = append(all, c)
 		}
 		return false
 	})
-	r.b.write(t, s.after)
+	r.b.write(t, s.to)
 	_, text := r.b.ended(t, r.box.Faults(), kubeProject, never, nil, func() {})
 	remove()
 	if v := r.check(t, s, ""); !v.ok() {
 		t.Fatalf("%s, undisturbed:\n%s\n%s", s.name, v, text)
 	}
-	close(counted)
-	for m := range counted {
-		methods = append(methods, m)
-	}
-	r.now = s.after
-	return methods
+	r.now = s.to
+	return all
 }
 
 // check plans once more and compares the cluster with the scenario. job is the
@@ -227,7 +293,12 @@ func (r *rig) check(t *testing.T, s kubeScenario, job string) (v verdict) {
 	if known.count != s.resources {
 		v.orphans = append(v.orphans, fmt.Sprintf("Terraform's state has %d resources, not %d", known.count, s.resources))
 	}
-	found, now := objects(t, acctest.Connect(t, kubeCluster))
+	v.add(s.model().judge(r.facts(), known))
+	var found []string
+	var now string
+	if s.after != nil {
+		found, now = objects(t, acctest.Connect(t, kubeCluster))
+	}
 	for _, o := range found {
 		if !slices.Contains(s.want, o) {
 			v.duplicates = append(v.duplicates, o)
@@ -241,27 +312,7 @@ func (r *rig) check(t *testing.T, s kubeScenario, job string) (v verdict) {
 	if job != "" && now != "" && job != now {
 		v.losses = append(v.losses, "the job that ran was replaced by another")
 	}
-	there := r.there()
-	for _, path := range there {
-		if !slices.Contains(ground, path) {
-			v.duplicates = append(v.duplicates, path)
-		}
-	}
-	for _, path := range ground {
-		if !slices.Contains(there, path) {
-			v.losses = append(v.losses, path)
-		}
-	}
 	return v
-}
-
-// ground is what GKE has after every scenario.
-var ground = []string{kubeCluster, kubeCluster + "/nodePools/slices-0", kubeCluster + "/nodePools/slices-1",
-	kubeCluster + "/nodePools/slices-2", kubeCluster + "/nodePools/slices-3", kubeCluster + "/nodePools/" + systemPool}
-
-// there is what GKE has of the project.
-func (r *rig) there() []string {
-	return slices.DeleteFunc(r.box.Remaining(), func(path string) bool { return !strings.Contains(path, kubeProject) })
 }
 
 // job is the identity of the job that is on the cluster, or "".
@@ -279,32 +330,25 @@ func (r *rig) job(t *testing.T) string {
 // run ends the scenario's apply at a call, applies again, and judges.
 func (r *rig) run(t *testing.T, s kubeScenario, c cell) outcome {
 	t.Helper()
-	r.be(t, s.before)
-	r.b.write(t, s.after)
+	r.be(t, s.from)
+	r.mark()
+	r.b.write(t, s.to)
 	r.now = "" // whatever happens
-	var deletions atomic.Int32
-	remove := r.box.Faults().OnCall(func(call faults.Call, at faults.Stage) bool {
-		if at == faults.After && (call.Method == "DeleteNodePool" || call.Method == "DeleteCluster") && strings.Contains(call.Path, kubeProject) {
-			deletions.Add(1)
-		}
-		return false
-	})
-	defer remove()
-	out, first := r.b.ended(t, r.box.Faults(), kubeProject, c, nil, func() {})
 	job := ""
-	if len(s.want) > 0 {
+	if s.before != nil && len(s.want) > 0 && !s.newJob {
 		job = r.job(t)
+	}
+	out, first := r.b.ended(t, r.box.Faults(), kubeProject, c, nil, func() {})
+	if len(s.want) > 0 && !s.newJob {
+		job = cmp.Or(job, r.job(t))
 	}
 	if text, err := r.b.run(t, apply...); err != nil {
 		out.failures = append(out.failures, fmt.Sprintf("the apply after it: %v\n%s\nthe first apply said:\n%s", err, text, first))
 	} else {
-		r.now = s.after
+		r.now = s.to
 	}
 	v := r.check(t, s, job)
 	v.failures = append(out.failures, v.failures...)
-	if n := deletions.Load(); n > 0 {
-		v.losses = append(v.losses, fmt.Sprintf("%d deletions of node pools or the cluster", n))
-	}
 	out.verdict = v
 	return out
 }
@@ -313,50 +357,51 @@ func (r *rig) run(t *testing.T, s kubeScenario, c cell) outcome {
 // calls to GKE and to the API server, and then in bad weather.
 func TestOnARealCluster(t *testing.T) {
 	r := newRig(t)
-	if *only == "" || allAtOnce.name == *only {
-		t.Run(allAtOnce.name, func(t *testing.T) { r.atOnce(t) })
-	}
-	chosen, weather := kubeScenarios[:1], kubeScenarios[:2]
-	if *full || *kubeEvery > 0 {
-		chosen, weather = kubeScenarios, []kubeScenario{kubeScenarios[2], kubeScenarios[0], kubeScenarios[1], kubeScenarios[3]}
-	}
-	for _, s := range chosen {
-		if *only == "" || s.name == *only {
-			t.Run(s.name, func(t *testing.T) { r.matrix(t, s) })
+	long := *full || *kubeEvery > 0
+	for _, s := range kubeScenarios {
+		if (*only == "" || s.name == *only) && (long || s.short != nil) {
+			t.Run(s.name, func(t *testing.T) {
+				if long {
+					r.matrix(t, s)
+				} else {
+					r.cells(t, s, 0, s.short)
+				}
+			})
 		}
+	}
+	weather := []kubeScenario{queueAndJob, queueAndJobGone}
+	if long {
+		weather = []kubeScenario{controllersUp, queueAndJob, queueAndJobGone, controllersGone}
 	}
 	if *only == "" {
 		t.Run("faults", func(t *testing.T) { r.soak(t, weather) })
 	}
 }
 
-// atOnce makes a cluster, its slices, the controllers, a queue and a job by one
-// apply, which is ended while GKE works and while the controllers come up.
-func (r *rig) atOnce(t *testing.T) {
-	if *full || *kubeEvery > 0 {
-		r.matrix(t, allAtOnce)
-		return
-	}
-	r.cells(t, allAtOnce, 0, []cell{
-		{n: 14, at: faults.After, by: killProvider},
-		{n: 80, at: faults.After, by: killAll},
-	})
-}
-
 // matrix ends the scenario's apply in a sample of the ways there are.
 func (r *rig) matrix(t *testing.T, s kubeScenario) {
-	methods := r.calls(t, s)
-	t.Logf("%d calls: %s", len(methods), strings.Join(methods, ", "))
-	cells := append(kills(len(methods)), interrupts(len(methods))...)
-	switch {
-	case *kubeEvery > 0:
-		cells = sample(cells, (len(cells)+*kubeEvery-1) / *kubeEvery, s.name)
-	case *full:
-		cells = sample(cells, s.cells, s.name)
-	default:
-		cells = sample(cells, 1, s.name)
+	calls := r.calls(t, s)
+	cells := append(kills(len(calls)), interrupts(len(calls))...)
+	n := s.cells
+	if *kubeEvery > 0 {
+		n = (len(cells) + *kubeEvery - 1) / *kubeEvery
 	}
-	r.cells(t, s, len(methods), cells)
+	r.cells(t, s, len(calls), effective(sample(cells, len(cells), s.name), calls)[:min(n, len(cells))])
+}
+
+// effective puts one cell of each call that changes something first.
+func effective(cells []cell, calls []faults.Call) []cell {
+	var first, rest []cell
+	had := map[int]bool{}
+	for _, c := range cells {
+		if calls[c.n-1].Mutates && !had[c.n] {
+			had[c.n] = true
+			first = append(first, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	return append(first, rest...)
 }
 
 // cells runs cells of a scenario whose apply has so many calls.
@@ -375,6 +420,9 @@ func (r *rig) cells(t *testing.T, s kubeScenario, calls int, cells []cell) {
 				t.Errorf("at %s: the interrupted apply returned after %s", o.method, o.took)
 			}
 		})
+	}
+	if sum.cells == 0 {
+		t.Error("every cell came after the end")
 	}
 	t.Logf("%d cells came after the end; %s", sum.late, time.Since(sum.began).Round(time.Second))
 	report(t, fmt.Sprintf("| ended | %s | %d | %d | %d | %d | %d | %d | %.1f |", s.name, sum.calls, sum.cells, sum.orphans, sum.duplicates, sum.losses, sum.failures, sum.slowest.Seconds()))

@@ -40,6 +40,13 @@ func (v verdict) ok() bool {
 	return len(v.orphans)+len(v.duplicates)+len(v.losses)+len(v.failures) == 0
 }
 
+func (v *verdict) add(w verdict) {
+	v.orphans = append(v.orphans, w.orphans...)
+	v.duplicates = append(v.duplicates, w.duplicates...)
+	v.losses = append(v.losses, w.losses...)
+	v.failures = append(v.failures, w.failures...)
+}
+
 func (v verdict) String() string {
 	var b strings.Builder
 	for _, part := range []struct {

@@ -18,12 +18,13 @@ func (r *rig) soak(t *testing.T, scenarios []kubeScenario) {
 	var sum soak
 	for seed := range rounds {
 		for i, s := range scenarios {
-			r.be(t, s.before)
+			r.be(t, s.from)
+			r.mark()
 			rules, err := r.box.Faults().Add(faults.Storm("", kubeProject, share, seed*1000+uint64(i)+1, silence)...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.b.write(t, s.after)
+			r.b.write(t, s.to)
 			text, err := r.b.run(t, apply...)
 			again, planErr := r.b.run(t, plan...)
 			gone, removeErr := r.box.Faults().Remove(ids(rules)...)
@@ -45,7 +46,7 @@ func (r *rig) soak(t *testing.T, scenarios []kubeScenario) {
 			if t.Failed() {
 				return
 			}
-			r.now = s.after
+			r.now = s.to
 		}
 	}
 	report(t, sum.line("soak, real cluster", int(rounds)))

@@ -63,10 +63,7 @@ func weather(rules []faults.Rule) (seen, hit int) {
 
 func (s *soak) add(v verdict, seen, hit int) {
 	s.steps, s.calls, s.hits = s.steps+1, s.calls+seen, s.hits+hit
-	s.orphans = append(s.orphans, v.orphans...)
-	s.duplicates = append(s.duplicates, v.duplicates...)
-	s.losses = append(s.losses, v.losses...)
-	s.failures = append(s.failures, v.failures...)
+	s.verdict.add(v)
 }
 
 // line is one of the tables in docs/benchmarks.md.

@@ -23,15 +23,15 @@ const owner = "chaos"
 // world is a fake GKE of one cell's own, with fault rules before it.
 type world struct {
 	*acctest.GKE
+	ledger
 	faults *faults.Set
 	file   string // the fake's state
-	began  map[string]bool
 }
 
 // newWorld starts a fake that goes on from a snapshot; nil is an empty one.
 func newWorld(t testing.TB, snapshot []byte, opts ...fakegke.Option) *world {
 	t.Helper()
-	w := &world{faults: &faults.Set{}, file: filepath.Join(t.TempDir(), "gke.json"), began: map[string]bool{}}
+	w := &world{faults: &faults.Set{}, file: filepath.Join(t.TempDir(), "gke.json")}
 	if snapshot != nil {
 		if err := os.WriteFile(w.file, snapshot, 0o600); err != nil {
 			t.Fatal(err)
@@ -41,7 +41,7 @@ func newWorld(t testing.TB, snapshot []byte, opts ...fakegke.Option) *world {
 	if err := w.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.mark()
+	w.ledger = newLedger(w.GKE.Server, w.Project)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -51,13 +51,6 @@ func newWorld(t testing.TB, snapshot []byte, opts ...fakegke.Option) *world {
 	t.Cleanup(func() { _ = front.Close() })
 	w.Endpoint = "http://" + l.Addr().String()
 	return w
-}
-
-// mark lets facts count what GKE did from now on.
-func (w *world) mark() {
-	for _, op := range w.Operations() {
-		w.began[op.Name] = true
-	}
 }
 
 // snapshot is what the next world goes on from.
@@ -70,6 +63,26 @@ func (w *world) snapshot(t testing.TB) []byte {
 	return b
 }
 
+// ledger is what a fake GKE has and did of one project's.
+type ledger struct {
+	fake    *fakegke.Server
+	project string
+	began   map[string]bool
+}
+
+func newLedger(fake *fakegke.Server, project string) ledger {
+	l := ledger{fake: fake, project: "/projects/" + project + "/", began: map[string]bool{}}
+	l.mark()
+	return l
+}
+
+// mark lets facts count what GKE did from now on.
+func (l ledger) mark() {
+	for _, op := range l.fake.Operations() {
+		l.began[op.Name] = true
+	}
+}
+
 // facts is what GKE has and did, as far as the model speaks of it.
 type facts struct {
 	pools    map[string]*containerpb.NodePool // by name
@@ -79,22 +92,27 @@ type facts struct {
 	deleted  map[string]int
 }
 
-func (w *world) facts() facts {
+func (l ledger) facts() facts {
 	f := facts{pools: map[string]*containerpb.NodePool{}, created: map[string]int{}, deleted: map[string]int{}}
-	for _, c := range w.Clusters() {
+	for _, c := range l.fake.Clusters() {
+		if !strings.Contains(c.SelfLink, l.project) {
+			continue
+		}
 		f.clusters = append(f.clusters, c.Name)
 		for _, p := range c.NodePools {
 			f.pools[p.Name] = p
 		}
 	}
-	for _, p := range w.Policies() {
-		f.policies = append(f.policies, p[strings.LastIndex(p, "/")+1:])
+	for _, p := range l.fake.Policies() {
+		if strings.Contains("/"+p, l.project) {
+			f.policies = append(f.policies, p[strings.LastIndex(p, "/")+1:])
+		}
 	}
-	for _, op := range w.Operations() {
-		name := op.TargetLink[strings.LastIndex(op.TargetLink, "/")+1:]
-		if w.began[op.Name] {
+	for _, op := range l.fake.Operations() {
+		if l.began[op.Name] || !strings.Contains(op.TargetLink, l.project) {
 			continue
 		}
+		name := op.TargetLink[strings.LastIndex(op.TargetLink, "/")+1:]
 		switch op.OperationType {
 		case containerpb.Operation_CREATE_NODE_POOL, containerpb.Operation_CREATE_CLUSTER:
 			f.created[name]++

@@ -302,6 +302,9 @@ func (s *Sandbox) Env() []string {
 // Empty tells whether no cluster, node pool or operation is left.
 func (s *Sandbox) Empty() bool { return s.fake.Empty() }
 
+// GKE is the fake GKE API itself, to look at from behind.
+func (s *Sandbox) GKE() *fakegke.Server { return s.fake }
+
 // Remaining lists the paths of the clusters and node pools that exist.
 func (s *Sandbox) Remaining() []string {
 	var out []string
