@@ -25,21 +25,32 @@ import (
 // five minutes; a shorter time would restart a job over a passing hiccup.
 const lostHostSeconds = 60
 
-// JobSet renders the job. Everything that the JobSet webhook and the API
-// server would default is written out, so that the stored object differs from
-// this one only by what Kueue adds. spec.suspend is left out: on a queued job
-// it is Kueue's, whose webhook sets it on creation.
+// JobSet renders the job, overrides included. Everything that the JobSet
+// webhook and the API server would default is written out, so that the stored
+// object differs from this one only by what Kueue adds. spec.suspend is left
+// out: on a queued job it is Kueue's, whose webhook sets it on creation.
 func (s Spec) JobSet() *jobset.JobSet {
+	js := s.render()
+	if merged, err := Merge(js, s.Overrides); err == nil { // Validate has refused the others
+		js = merged
+	}
+	return js
+}
+
+func (s Spec) render() *jobset.JobSet {
 	labels := maps.Clone(s.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	maps.Copy(labels, s.jobLabels())
-	if s.Queue != "" {
+	if s.Queue != "" && !s.Held {
 		labels[queue.LabelQueueName] = s.Queue
 	}
 	if s.Priority != "" {
 		labels[queue.LabelPriorityClass] = s.Priority
+	}
+	if s.MaxRunTime != nil {
+		labels[labelMaxRunTime] = strconv.Itoa(int(s.MaxRunTime.Seconds()))
 	}
 	annotations := maps.Clone(s.Annotations)
 	if annotations == nil {
@@ -52,12 +63,7 @@ func (s Spec) JobSet() *jobset.JobSet {
 		TypeMeta:   metav1.TypeMeta{APIVersion: jobset.GroupVersion.String(), Kind: "JobSet"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, Labels: labels, Annotations: annotations},
 		Spec: jobset.JobSetSpec{
-			ReplicatedJobs: []jobset.ReplicatedJob{{
-				Name:      SliceJob,
-				GroupName: "default",
-				Replicas:  int32(s.Slices),
-				Template:  s.jobTemplate(),
-			}},
+			ReplicatedJobs: s.replicatedJobs(),
 			Network: &jobset.Network{
 				EnableDNSHostnames:       ptr.To(true),
 				PublishNotReadyAddresses: ptr.To(true),
@@ -67,8 +73,17 @@ func (s Spec) JobSet() *jobset.JobSet {
 			FailurePolicy: s.failurePolicy(),
 		},
 	}
+	if len(s.Jobs) > 0 { // the main job alone decides success
+		js.Spec.SuccessPolicy.TargetReplicatedJobs = []string{SliceJob}
+	}
+	if s.Held {
+		js.Spec.Suspend = ptr.To(true)
+	}
 	if s.TTL != nil {
 		js.Spec.TTLSecondsAfterFinished = ptr.To(int32(s.TTL.Seconds()))
+	}
+	if text := s.record(js); text != "" {
+		annotations[AnnotationSpec] = text
 	}
 	return js
 }
@@ -78,13 +93,20 @@ func (s Spec) JobSet() *jobset.JobSet {
 // sees both as a Job that failed by its pod failure policy, and only the
 // message tells them apart: a host's condition is named in it.
 func (s Spec) failurePolicy() *jobset.FailurePolicy {
-	return &jobset.FailurePolicy{
+	disrupted := jobset.RestartJobSetAndIgnoreMaxRestarts
+	switch s.Restart.OnPreemption {
+	case PreemptionCounts:
+		disrupted = jobset.RestartJobSet
+	case PreemptionFails:
+		disrupted = jobset.FailJobSet
+	}
+	p := &jobset.FailurePolicy{
 		MaxRestarts:     int32(s.Restart.MaxRestarts),
 		RestartStrategy: jobset.Recreate,
 		Rules: []jobset.FailurePolicyRule{
 			{
 				Name:                        ruleDisruption,
-				Action:                      jobset.RestartJobSetAndIgnoreMaxRestarts,
+				Action:                      disrupted,
 				OnJobFailureReasons:         []string{batchv1.JobReasonPodFailurePolicy},
 				OnJobFailureMessagePatterns: []string{"condition DisruptionTarget matching"},
 			},
@@ -94,6 +116,24 @@ func (s Spec) failurePolicy() *jobset.FailurePolicy {
 				OnJobFailureReasons: []string{batchv1.JobReasonPodFailurePolicy},
 			},
 		},
+	}
+	for i := range p.Rules {
+		p.Rules[i].TargetReplicatedJobs = s.bound()
+	}
+	if fatal := s.fatal(); len(fatal) > 0 {
+		p.Rules = append(p.Rules, jobset.FailurePolicyRule{Name: ruleFurtherJob, Action: jobset.FailJobSet, TargetReplicatedJobs: fatal})
+	}
+	return p
+}
+
+// mainJob is the replicated job that trains.
+func (s Spec) mainJob() jobset.ReplicatedJob {
+	return jobset.ReplicatedJob{
+		Name:      SliceJob,
+		GroupName: "default",
+		Replicas:  int32(s.Slices),
+		Template:  s.jobTemplate(),
+		DependsOn: dependsOn(s.DependsOn),
 	}
 }
 
@@ -145,6 +185,23 @@ func (s Spec) podFailurePolicy() *batchv1.PodFailurePolicy {
 }
 
 func (s Spec) podTemplate() corev1.PodTemplateSpec {
+	t := s.basePod()
+	t.Spec.RestartPolicy = corev1.RestartPolicyNever
+	t.Spec.NodeSelector = s.Slice.NodeLabels()
+	t.Spec.Tolerations = append([]corev1.Toleration{
+		{Key: accelerator.TaintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+	}, t.Spec.Tolerations...)
+	t.Spec.Containers = s.containers()
+	if s.HostNetwork {
+		t.Spec.HostNetwork = true
+		t.Spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
+	}
+	s.addVolumes(&t, func(Volume) bool { return true })
+	return t
+}
+
+// basePod is what the pods of every replicated job have in common.
+func (s Spec) basePod() corev1.PodTemplateSpec {
 	grace := DefaultGracePeriod
 	if s.GracePeriod != nil {
 		grace = *s.GracePeriod
@@ -158,18 +215,12 @@ func (s Spec) podTemplate() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: s.jobLabels(), Annotations: maps.Clone(s.PodAnnotations)},
 		Spec: corev1.PodSpec{
-			RestartPolicy:                 corev1.RestartPolicyNever,
 			TerminationGracePeriodSeconds: ptr.To(int64(grace.Seconds())),
 			ServiceAccountName:            s.ServiceAccount,
-			NodeSelector:                  s.Slice.NodeLabels(),
-			Tolerations: []corev1.Toleration{
-				{Key: accelerator.TaintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-				lost(corev1.TaintNodeNotReady),
-				lost(corev1.TaintNodeUnreachable),
-			},
-			Containers: s.containers(),
+			SchedulerName:                 s.SchedulerName,
+			Tolerations:                   []corev1.Toleration{lost(corev1.TaintNodeNotReady), lost(corev1.TaintNodeUnreachable)},
 			Volumes: []corev1.Volume{{
-				Name:         "shm",
+				Name:         volumeShm,
 				VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}},
 			}},
 		},
@@ -191,27 +242,79 @@ func (s Spec) containerNames() []string {
 
 func (s Spec) containers() []corev1.Container {
 	names := s.containerNames()
-	chips := corev1.ResourceList{
-		accelerator.ResourceName: *resource.NewQuantity(int64(s.Slice.ChipsPerHost/len(names)), resource.DecimalSI),
-	}
 	var all []corev1.Container
 	for _, name := range names {
-		all = append(all, corev1.Container{
-			Name:         name,
-			Image:        s.Image,
-			Command:      s.Command,
-			Args:         s.Args,
-			Env:          s.env(),
-			Resources:    corev1.ResourceRequirements{Limits: chips, Requests: chips},
-			VolumeMounts: []corev1.VolumeMount{{Name: "shm", MountPath: "/dev/shm"}},
-		})
+		c := s.container(name, s.Image, s.Shell, s.Command, s.Args)
+		c.Env, c.EnvFrom = s.env(s.Env), envFrom(s.EnvFrom)
+		c.Resources = s.Resources.requirements(int64(s.Slice.ChipsPerHost / len(names)))
+		all = append(all, c)
 	}
 	return all
 }
 
+func (s Spec) container(name, image, shell string, command, args []string) corev1.Container {
+	command, args = processCommand(shell, command, args)
+	return corev1.Container{
+		Name:         name,
+		Image:        image,
+		Command:      command,
+		Args:         args,
+		VolumeMounts: []corev1.VolumeMount{{Name: volumeShm, MountPath: "/dev/shm"}},
+		// A pod that failed keeps the end of its log in its status, where it
+		// outlives the container.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+// requirements asks for chips and the rest. Memory and disk are limits too: a
+// program that takes more is ended, which counts as a crash. Without a limit
+// the host would evict it, which looks like a disruption and restarts the job
+// for ever. CPU may be exceeded while others leave it idle.
+func (r Resources) requirements(chips int64) corev1.ResourceRequirements {
+	requests, limits := corev1.ResourceList{}, corev1.ResourceList{}
+	if chips > 0 {
+		q := *resource.NewQuantity(chips, resource.DecimalSI)
+		requests[accelerator.ResourceName], limits[accelerator.ResourceName] = q, q
+	}
+	if r.CPU != nil {
+		requests[corev1.ResourceCPU] = *r.CPU
+	}
+	for name, q := range map[corev1.ResourceName]*resource.Quantity{corev1.ResourceMemory: r.Memory, corev1.ResourceEphemeralStorage: r.EphemeralStorage} {
+		if q != nil {
+			requests[name], limits[name] = *q, *q
+		}
+	}
+	var out corev1.ResourceRequirements
+	if len(requests) > 0 {
+		out.Requests = requests
+	}
+	if len(limits) > 0 {
+		out.Limits = limits
+	}
+	return out
+}
+
+func envFrom(all []EnvSource) []corev1.EnvFromSource {
+	var out []corev1.EnvFromSource
+	for _, e := range all {
+		from := corev1.EnvFromSource{Prefix: e.Prefix}
+		var optional *bool
+		if e.Optional {
+			optional = ptr.To(true)
+		}
+		if e.Secret != "" {
+			from.SecretRef = &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: e.Secret}, Optional: optional}
+		} else {
+			from.ConfigMapRef = &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: e.ConfigMap}, Optional: optional}
+		}
+		out = append(out, from)
+	}
+	return out
+}
+
 // env is ours first, then the user's by name: the order of a map is not stable
 // and the object must be.
-func (s Spec) env() []corev1.EnvVar {
+func (s Spec) env(own map[string]string) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: EnvRunID, Value: s.runID()},
 		{Name: EnvAttempt, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
@@ -221,8 +324,8 @@ func (s Spec) env() []corev1.EnvVar {
 	if s.OutputDir != "" {
 		env = append(env, corev1.EnvVar{Name: EnvOutputDir, Value: strings.TrimRight(s.OutputDir, "/") + "/" + s.runID()})
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		env = append(env, corev1.EnvVar{Name: name, Value: s.Env[name]})
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		env = append(env, corev1.EnvVar{Name: name, Value: own[name]})
 	}
 	return env
 }

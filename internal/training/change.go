@@ -13,6 +13,7 @@ import (
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
 // Change alters what may change while a job lives: labels, annotations, the
@@ -37,8 +38,14 @@ func Change(ctx context.Context, c *kube.Client, before, after Spec) error {
 // that may change differs.
 func changePatch(before, after Spec) ([]byte, error) {
 	was, is := before.JobSet(), after.JobSet()
-	delete(was.Annotations, AnnotationSpecHash) // says how the job was made
-	delete(is.Annotations, AnnotationSpecHash)
+	for _, key := range []string{AnnotationSpecHash, AnnotationSpec} { // say how the job was made
+		delete(was.Annotations, key)
+		delete(is.Annotations, key)
+	}
+	// A job that was made without starting has no queue yet, or has one since:
+	// SetActive's business.
+	delete(was.Labels, queue.LabelQueueName)
+	delete(is.Labels, queue.LabelQueueName)
 	metadata := map[string]any{}
 	for field, maps := range map[string][2]map[string]string{
 		"labels":      {was.Labels, is.Labels},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -259,5 +260,8 @@ func (r *Run) explainFailure(jobs []batchv1.Job) {
 	}
 	if first != nil && first.Message != "" {
 		r.Message += ": " + first.Message
+		if r.Reason == ReasonFatalExitCode && strings.Contains(first.Message, "condition DisruptionTarget matching") {
+			r.Reason = ReasonDisruption // the job's policy lets a disruption fail it
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package training
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
+	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
@@ -16,6 +18,65 @@ import (
 // importing a job, and for submitting one like it. What others than this
 // project put into a JobSet and Spec has no name for is left out.
 func FromJobSet(js *jobset.JobSet) Spec {
+	s, ok := recorded(js)
+	if !ok {
+		return read(js)
+	}
+	// What may have changed since is as it is now.
+	now := read(js)
+	s.Priority, s.TTL, s.Labels, s.Annotations = now.Priority, now.TTL, now.Labels, now.Annotations
+	return s
+}
+
+// maxRecord bounds the annotation with the Spec: all annotations of an object
+// together have 256 KiB. A larger job is read back as far as it shows.
+const maxRecord = 128 << 10
+
+// record is the Spec as FromJobSet reads it back, where js, rendered from it,
+// does not show it all by itself; "" if it does, or if it is too large. What
+// may change in place is not part of it, nor what the JobSet's name, the
+// accelerator's annotation and the ConfigMap of the files say.
+func (s Spec) record(js *jobset.JobSet) string {
+	s.Labels, s.Annotations, s.Priority, s.TTL, s.Files = nil, nil, "", nil, nil
+	if read(js).Hash() == s.Hash() {
+		return ""
+	}
+	s.Slice = accelerator.Slice{}
+	b, err := json.Marshal(s)
+	if err != nil {
+		return ""
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return ""
+	}
+	delete(fields, "Slice")
+	for name, value := range fields {
+		if text := string(value); text == "null" || text == `""` {
+			delete(fields, name)
+		}
+	}
+	if b, err = json.Marshal(fields); err != nil || len(b) > maxRecord {
+		return ""
+	}
+	return string(b)
+}
+
+func recorded(js *jobset.JobSet) (s Spec, ok bool) {
+	text := js.Annotations[AnnotationSpec]
+	if text == "" || json.Unmarshal([]byte(text), &s) != nil || s.Name != js.Name || s.Namespace != js.Namespace {
+		return Spec{}, false
+	}
+	rj := main(js)
+	if rj == nil {
+		return Spec{}, false
+	}
+	s.Slice, ok = sliceOf(js.Annotations[AnnotationAccelerator], rj)
+	return s, ok
+}
+
+// read is FromJobSet for a JobSet that does not say its Spec.
+func read(js *jobset.JobSet) Spec {
 	s := Spec{
 		Namespace:   js.Namespace,
 		Name:        js.Name,

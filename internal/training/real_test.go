@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/go-hclog"
-	"golang.org/x/oauth2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,72 +18,10 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
-	"github.com/tpu-training/terraform-provider-tpu/internal/controllers"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
-	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/binaries"
-	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/controlplane"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
-
-// cluster is a real control plane with both controllers, two slices of
-// v5litepod-16, and the queue "research" with a quota of both.
-func cluster(t *testing.T) *kube.Client {
-	t.Helper()
-	ctx := t.Context()
-	programs, err := binaries.ControlPlane(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cp, err := controlplane.Start(ctx, controlplane.Config{
-		Name: "training", Dir: filepath.Join(t.TempDir(), "cp"), Binaries: programs, Token: "training-test",
-		Logger: hclog.New(&hclog.LoggerOptions{Output: t.Output(), Level: hclog.Warn}), JobDuration: 2 * time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cp.Stop(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := cp.Nodes(ctx, "system", []*corev1.Node{node("system-0", nil, nil)}); err != nil {
-		t.Fatal(err)
-	}
-	slice := v5e16(t)
-	for i := range 2 {
-		pool := fmt.Sprintf("v5e-%d", i)
-		var hosts []*corev1.Node
-		for h := range slice.Hosts {
-			labels := slice.NodeLabels()
-			labels[accelerator.LabelNodePool] = pool
-			hosts = append(hosts, node(fmt.Sprintf("%s-%d", pool, h), labels, &slice))
-		}
-		if err := cp.Nodes(ctx, pool, hosts); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cl, err := kube.Connect(kube.Access{
-		Name: "training", Server: "https://" + cp.Endpoint(), CA: cp.CA(),
-		Tokens: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: "training-test"}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	objects := queue.Namespace{Name: "research"}.Objects()
-	objects = append(objects, queue.Flavor{Name: "v5e-4x4", Slice: slice}.Object())
-	q := queue.Queue{Name: "research", Namespaces: []string{"research"}, Quotas: []queue.Quota{{Flavor: "v5e-4x4", Slice: slice, Slices: 2}}}
-	objects = append(objects, q.ClusterQueue(), q.LocalQueue("research"))
-	for _, o := range objects {
-		if err := cl.Apply(ctx, o, kube.ApplyOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return cl
-}
 
 func node(name string, labels map[string]string, slice *accelerator.Slice) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}

@@ -36,6 +36,7 @@ const (
 	ReasonFatalExitCode   = "FatalExitCode"
 	ReasonTooManyRestarts = "TooManyRestarts"
 	ReasonDisruption      = "Disruption"
+	ReasonFurtherJob      = "FurtherJobFailed" // one whose failure fails the run
 	ReasonCrash           = "Crash"
 	ReasonNotFound        = "NotFound"
 )

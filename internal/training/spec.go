@@ -10,6 +10,8 @@ package training
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
@@ -29,7 +31,21 @@ type Spec struct {
 	Image   string
 	Command []string // argv[0]...; empty = the image's own
 	Args    []string
-	Env     map[string]string
+	Shell   string            `json:",omitempty"` // a script instead of Command and Args
+	Env     map[string]string // by name
+	EnvFrom []EnvSource       `json:",omitempty"`
+
+	// Files are small files, by absolute path, and Volumes storage. Every
+	// container has the files; further jobs have the volumes that do not need
+	// a TPU host.
+	Files     map[string]string `json:",omitempty"`
+	Volumes   []Volume          `json:",omitempty"`
+	Resources Resources         `json:",omitzero"` // of each container
+
+	// Jobs are the further jobs, and DependsOn what of them must be there
+	// before the main job starts.
+	Jobs      []Job        `json:",omitempty"`
+	DependsOn []Dependency `json:",omitempty"`
 
 	ServiceAccount string // Kubernetes service account; "" = the namespace's default
 
@@ -48,6 +64,17 @@ type Spec struct {
 
 	Restart RestartPolicy
 
+	// MaxRunTime ends a run that was admitted for longer, as failed; nil = none.
+	MaxRunTime    *time.Duration `json:",omitempty"`
+	SchedulerName string         `json:",omitempty"`
+	HostNetwork   bool           `json:",omitempty"`
+
+	// Overrides are merged into the rendered JobSet; see Merge. JSON, or "".
+	Overrides string `json:",omitempty"`
+
+	// Held: submit it without starting it; SetActive starts it.
+	Held bool `json:"-"`
+
 	// TTL is how long the finished JobSet is kept; nil = for ever.
 	TTL *time.Duration
 	// GracePeriod between SIGTERM and SIGKILL; nil = DefaultGracePeriod. Spot
@@ -55,13 +82,44 @@ type Spec struct {
 	GracePeriod *time.Duration
 }
 
+// Resources are what each container asks for beside its chips; nil = nothing.
+type Resources struct {
+	CPU              *resource.Quantity `json:",omitempty"`
+	Memory           *resource.Quantity `json:",omitempty"`
+	EphemeralStorage *resource.Quantity `json:",omitempty"`
+}
+
+// EnvSource takes every key of a Secret or a ConfigMap of the job's namespace
+// into the environment. One of the two is set.
+type EnvSource struct {
+	Secret    string `json:",omitempty"`
+	ConfigMap string `json:",omitempty"`
+	Prefix    string `json:",omitempty"` // before each name
+	Optional  bool   `json:",omitempty"` // it need not exist
+}
+
+// OnPreemption says what a disruption of a host (preemption, eviction, loss)
+// does.
+type OnPreemption string
+
+// What a disruption can do. "" is PreemptionRestarts.
+const (
+	PreemptionRestarts OnPreemption = "restart" // the job restarts, and it is not counted
+	PreemptionCounts   OnPreemption = "count"   // it restarts and is counted, as a crash is
+	PreemptionFails    OnPreemption = "fail"    // the job fails
+)
+
+// OnPreemptions lists them, the default first.
+var OnPreemptions = []string{string(PreemptionRestarts), string(PreemptionCounts), string(PreemptionFails)}
+
 // RestartPolicy says what a failure costs. Preemption and other disruptions of
-// a host always restart the job and are never counted.
+// a host restart the job and are not counted, unless OnPreemption says so.
 type RestartPolicy struct {
 	// MaxRestarts is how many crashes are forgiven before the job fails.
 	MaxRestarts int
 	// FatalExitCodes fail the job at once, from any host.
 	FatalExitCodes []int32
+	OnPreemption   OnPreemption `json:",omitempty"`
 }
 
 // DefaultMaxRestarts leaves room for crashes that are really infrastructure:
@@ -93,6 +151,10 @@ const (
 
 	ruleDisruption = "disruption"
 	ruleFatalExit  = "fatalExitCode"
+	ruleFurtherJob = "furtherJob"
+
+	volumeShm   = "shm"
+	volumeFiles = "files"
 )
 
 // Environment of the program.
@@ -114,10 +176,17 @@ const (
 	AnnotationSpecHash = domain + "spec-hash"
 	// AnnotationAccelerator is the name that the user chose for the shape.
 	AnnotationAccelerator = domain + "accelerator"
+	// AnnotationSpec is the Spec itself as JSON, for reading a job back: an
+	// import, or a job like it.
+	AnnotationSpec = domain + "spec"
 )
 
 // LabelRestartAttempt is JobSet's, on Jobs and pods: 0 for the first attempt.
 const LabelRestartAttempt = "jobset.sigs.k8s.io/restart-attempt"
+
+// labelMaxRunTime is Kueue's: seconds of execution after which it deactivates
+// the Workload.
+const labelMaxRunTime = "kueue.x-k8s.io/max-exec-time-seconds"
 
 // runID is RunID or its default.
 func (s Spec) runID() string {

@@ -173,7 +173,7 @@ func state(js *jobset.JobSet, wl *kueue.Workload) (State, string, string) {
 		return Succeeded, "", c.Message
 	}
 	if c := meta.FindStatusCondition(js.Status.Conditions, string(jobset.JobSetFailed)); isTrue(c) {
-		return Failed, failReason(c.Reason), c.Message
+		return Failed, failReason(js, c), c.Message
 	}
 	if s, reason, message := kueueState(js, wl); s != "" {
 		return s, reason, message
@@ -231,13 +231,18 @@ func kueueState(js *jobset.JobSet, wl *kueue.Workload) (State, string, string) {
 
 // podState is how far an admitted run's pods are.
 func podState(js *jobset.JobSet, wl *kueue.Workload) (State, string, string) {
+	// Further jobs come and go beside the main one, which says where the run
+	// stands; that one of them is active says that the run has begun.
 	var want, ready, active int32
-	for i := range js.Spec.ReplicatedJobs {
-		want += js.Spec.ReplicatedJobs[i].Replicas
+	rj := main(js)
+	if rj != nil {
+		want = rj.Replicas
 	}
 	for _, st := range js.Status.ReplicatedJobsStatus {
-		ready += st.Ready + st.Succeeded
-		active += st.Active
+		if rj != nil && st.Name == rj.Name {
+			ready = st.Ready + st.Succeeded
+		}
+		active += st.Active + st.Ready
 	}
 	restarting := meta.FindStatusCondition(js.Status.Conditions, string(jobset.JobSetRestarting))
 	why := func() (string, string) {
@@ -273,14 +278,20 @@ func lostHosts(wl *kueue.Workload) bool {
 }
 
 // failReason puts JobSet's reason in words that name the setting behind it.
-func failReason(reason string) string {
-	switch reason {
+func failReason(js *jobset.JobSet, c *metav1.Condition) string {
+	switch c.Reason {
 	case "FailJobSetFailurePolicyAction":
+		for i := range js.Spec.ReplicatedJobs {
+			name := js.Spec.ReplicatedJobs[i].Name
+			if name != SliceJob && strings.Contains(c.Message, "(first failed job: "+js.Name+"-"+name+"-0)") {
+				return ReasonFurtherJob
+			}
+		}
 		return ReasonFatalExitCode
 	case "ReachedMaxRestarts", "FailedJobs":
 		return ReasonTooManyRestarts
 	}
-	return reason
+	return c.Reason
 }
 
 func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }

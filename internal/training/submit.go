@@ -99,7 +99,7 @@ func Submit(ctx context.Context, c *kube.Client, s Spec) (*jobset.JobSet, error)
 		err := c.Create(ctx, js, client.FieldOwner(kube.FieldManager))
 		switch {
 		case err == nil:
-			return js, nil
+			return js, EnsureFiles(ctx, c, s, js)
 		case meta.IsNoMatchError(err):
 			return nil, &NotInstalledError{Cluster: c.Name, Controller: "JobSet"}
 		case apierrors.IsAlreadyExists(err):
@@ -112,7 +112,7 @@ func Submit(ctx context.Context, c *kube.Client, s Spec) (*jobset.JobSet, error)
 			}
 			// After an unclear answer the object may be our own first try.
 			if exists.Same && attempt > 0 {
-				return had, nil
+				return had, EnsureFiles(ctx, c, s, had)
 			}
 			return nil, exists
 		case kube.Transient(err):

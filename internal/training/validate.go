@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -112,17 +113,51 @@ func (s Spec) Validate() error {
 	s.validateEnv(add)
 	s.validateMetadata(add)
 	s.validateRestart(add)
+	validateProgram(add, "", s.Shell, s.Command, s.Args)
+	validateEnvFrom(add, "", s.EnvFrom)
+	validateResources(add, "", s.Resources)
+	s.validateStorage(add)
+	s.validateJobs(add)
+	s.validateLife(add)
+	if len(errs) == 0 { // of what is wrong by itself the object says nothing new
+		merged, err := Merge(s.render(), s.Overrides)
+		if err == nil {
+			err = checkObject(merged)
+		}
+		switch {
+		case err != nil && s.Overrides != "":
+			add("jobset_overrides", "%v", err)
+		case err != nil:
+			add("jobs", "%v", err)
+		}
+	}
+	slices.SortStableFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}
+
+func (s Spec) validateLife(add report) {
 	if s.TTL != nil && (*s.TTL < 0 || s.TTL.Seconds() > math.MaxInt32) {
 		add("ttl_after_finished", "%s; it cannot be negative or above %d seconds", *s.TTL, math.MaxInt32)
 	}
 	if s.GracePeriod != nil && *s.GracePeriod < 0 {
 		add("termination_grace_period", "%s; it cannot be negative", *s.GracePeriod)
 	}
-	slices.SortStableFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
+	if d := s.MaxRunTime; d != nil {
+		switch {
+		case s.Queue == "":
+			add("max_run_time", "Kueue measures it: set queue as well")
+		case *d < time.Second || d.Seconds() > math.MaxInt32:
+			add("max_run_time", "%s; want between 1 and %d seconds", *d, math.MaxInt32)
+		}
+	}
+	if s.SchedulerName != "" {
+		for _, problem := range validation.IsDNS1123Subdomain(s.SchedulerName) {
+			add("scheduler_name", "%q: %s", s.SchedulerName, problem)
+		}
+	}
 }
 
-func (s Spec) validateEnv(add func(string, string, ...any)) {
+func (s Spec) validateEnv(add report) {
 	for name := range s.Env {
 		for _, problem := range validation.IsEnvVarName(name) {
 			add("env", "%q: %s", name, problem)
@@ -138,7 +173,7 @@ func (s Spec) validateEnv(add func(string, string, ...any)) {
 	}
 }
 
-func (s Spec) validateMetadata(add func(string, string, ...any)) {
+func (s Spec) validateMetadata(add report) {
 	for key, value := range s.Labels {
 		for _, problem := range validation.IsQualifiedName(key) {
 			add("labels", "key %q: %s", key, problem)
@@ -181,7 +216,9 @@ func reserved(key string) string {
 		return "use experiment"
 	case LabelRunID:
 		return "use run_id"
-	case queue.LabelManagedBy, AnnotationSpecHash, AnnotationAccelerator:
+	case labelMaxRunTime:
+		return "use max_run_time"
+	case queue.LabelManagedBy, AnnotationSpecHash, AnnotationAccelerator, AnnotationSpec:
 		return "it is written on every job"
 	}
 	if strings.HasPrefix(key, "jobset.sigs.k8s.io/") {
@@ -190,7 +227,10 @@ func reserved(key string) string {
 	return ""
 }
 
-func (s Spec) validateRestart(add func(string, string, ...any)) {
+func (s Spec) validateRestart(add report) {
+	if p := s.Restart.OnPreemption; p != "" && !slices.Contains(OnPreemptions, string(p)) {
+		add("restart_policy.on_preemption", "%q; want %s", p, strings.Join(OnPreemptions, ", "))
+	}
 	if n := s.Restart.MaxRestarts; n < 0 || n > math.MaxInt32 {
 		add("restart_policy.max_restarts", "%d; it must be between 0 and %d", n, math.MaxInt32)
 	}
