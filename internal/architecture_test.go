@@ -70,7 +70,7 @@ var rules = []rule{
 		name:   "a resource's package knows no other resource's",
 		from:   []string{"internal/provider/*"},
 		never:  [][]string{{"internal/provider/..."}},
-		except: []string{"internal/provider/conn", "internal/provider/attr", "internal/provider/kubeobject"},
+		except: []string{"internal/provider/conn", "internal/provider/attr", "internal/provider/private", "internal/provider/kubeobject"},
 	},
 	{
 		name:  "the fake is written against Google's API, not against our client of it",

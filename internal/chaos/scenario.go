@@ -14,6 +14,7 @@ resource "tpu_training_cluster" "main" {
   name                = "main"
   deletion_protection = false
   cpu_pools           = { %s }
+  %s
 }
 `
 
@@ -56,14 +57,14 @@ func (c cpuPools) changes(to cpuPools) (made, removed []string) {
 type pool struct {
 	accelerator, machine string
 	count                int
-	more                 string // further lines of HCL
+	more, clusterMore    string // further lines of HCL
 	diskGB               int32
 	policies             int
 	cpu                  cpuPools
 }
 
 func (p pool) hcl() string {
-	return fmt.Sprintf(clusterHCL, p.cpu.hcl()) + fmt.Sprintf(`
+	return fmt.Sprintf(clusterHCL, p.cpu.hcl(), p.clusterMore) + fmt.Sprintf(`
 resource "tpu_slice_pool" "slices" {
   cluster     = tpu_training_cluster.main.id
   name        = "slices"
@@ -103,6 +104,7 @@ var (
 		more: "node = { boot_disk = { size_gb = 200 } }"}
 	other  = pool{accelerator: "v5litepod-32", machine: "ct5lp-hightpu-4t", count: 4}
 	kept   = pool{accelerator: "v5litepod-16", machine: "ct5lp-hightpu-4t", count: 4, more: "lifecycle { create_before_destroy = true }"}
+	held   = pool{accelerator: "v5litepod-16", machine: "ct5lp-hightpu-4t", count: 2, clusterMore: "lifecycle { create_before_destroy = true }"}
 	placed = pool{accelerator: "tpu7x-64", count: 2, policies: 1}
 	// A cluster whose CPU pools change: one comes, one goes, one is made anew.
 	one      = pool{accelerator: "v5litepod-16", machine: "ct5lp-hightpu-4t", count: 1, cpu: cpuPools{others: []string{"old"}}}
@@ -117,6 +119,7 @@ var scenarios = []scenario{
 	{name: "slice by slice", before: &four, after: &disks},
 	{name: "replacement", before: &four, after: &other, remade: true},
 	{name: "taken over by a new object", before: &kept, after: &kept, args: []string{"-replace=tpu_slice_pool.slices"}},
+	{name: "cluster taken over by a new object", before: &held, after: &held, args: []string{"-replace=tpu_training_cluster.main"}},
 	{name: "destroy", before: &four},
 	{name: "create with a workload policy", after: &placed},
 	{name: "destroy with a workload policy", before: &placed},

@@ -143,7 +143,8 @@ func (t TrainingCluster) wanted(have *containerpb.Cluster) (want *containerpb.Cl
 	if t.MinVersion != "" && OlderVersion(have.GetCurrentMasterVersion(), t.MinVersion) {
 		want.CurrentMasterVersion, facets[facetVersion] = t.MinVersion, true
 	}
-	if !maps.Equal(UserLabels(have.GetResourceLabels()), t.ResourceLabels) {
+	taken := t.Object != "" && OwnershipOf(have.GetResourceLabels()).Object != t.Object
+	if taken || !maps.Equal(UserLabels(have.GetResourceLabels()), t.ResourceLabels) {
 		facets[facetLabels] = true
 		want.ResourceLabels = map[string]string{}
 		for k, v := range have.GetResourceLabels() {
@@ -152,6 +153,9 @@ func (t TrainingCluster) wanted(have *containerpb.Cluster) (want *containerpb.Cl
 			}
 		}
 		maps.Copy(want.ResourceLabels, t.ResourceLabels)
+		if t.Object != "" {
+			want.ResourceLabels[LabelObject] = t.Object
+		}
 	}
 	return want, facets
 }

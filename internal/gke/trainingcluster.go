@@ -18,6 +18,7 @@ import (
 type TrainingCluster struct {
 	Name           ClusterName
 	Owner          string // name of the configuration, or ""
+	Object         string // which of the configuration's objects this is, or "": the cluster says whose it is
 	MinVersion     string // of the control plane; "" is the channel's default
 	ResourceLabels map[string]string
 	Settings       Settings
@@ -42,7 +43,7 @@ func (t TrainingCluster) Hash() string {
 }
 
 func (t TrainingCluster) ownership(created time.Time) Ownership {
-	return Ownership{Kind: KindCluster, Owner: t.Owner, Spec: t.Hash(), Created: created}
+	return Ownership{Kind: KindCluster, Owner: t.Owner, Spec: t.Hash(), Object: t.Object, Created: created}
 }
 
 // WorkloadPool is the project's one Workload Identity pool.
@@ -108,8 +109,8 @@ func (c *Client) CreateTrainingCluster(ctx context.Context, t TrainingCluster) (
 		}
 		// The reply to this very request may have been lost: then it is nobody
 		// else's, and nothing is taken over.
-		own := OwnershipOf(found.GetResourceLabels()).Created.Unix() == now.Unix()
-		return found, !own, err
+		own := OwnershipOf(found.GetResourceLabels()).Object
+		return found, own == "" || own != t.Object, err
 	case err != nil && !sent:
 		return nil, false, err
 	}

@@ -9,12 +9,35 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 // answerTime is how long a cluster may take to say what runs on it.
 const answerTime = 20 * time.Second
+
+// taken tells whether another object in a state holds the cluster now, which the
+// deletion of this one must leave to it.
+func (r *Resource) taken(ctx context.Context, n gke.ClusterName, object string, diags *diag.Diagnostics) bool {
+	found, err := r.data.GKE.GetCluster(ctx, n)
+	if errors.Is(err, gke.NotFound) {
+		return false
+	}
+	if err != nil {
+		diags.AddError("Could not delete cluster "+n.Cluster, "Looking for whose it is failed, so nothing was deleted: "+err.Error())
+		return false
+	}
+	holder := gke.OwnershipOf(found.GetResourceLabels()).Object
+	if holder == "" || holder == object {
+		return false
+	}
+	diags.AddWarning("Cluster "+n.Cluster+" stays",
+		fmt.Sprintf("Another object of this name has taken %s over, by create_before_destroy, at another address or in another state, and deletes it when it is destroyed. "+
+			"If there is no such object, because the run that made it was killed before it could save its state, apply the resource once more and destroy it then, or delete the cluster: "+
+			"gcloud container clusters delete %s --location %s --project %s", n, n.Cluster, n.Location, n.Project))
+	return true
+}
 
 // guard stops the deletion of a cluster that others still use: one with node
 // pools that this resource did not make, with jobs that run, or one that does

@@ -11,7 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/private"
 )
 
 // ModifyPlan implements resource.ResourceWithModifyPlan: it fills in the
@@ -61,7 +63,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		if resp.Diagnostics.HasError() {
 			return
 		}
-		if foreign := recallForeign(ctx, req.Private, &resp.Diagnostics); len(paths) == 0 {
+		foreign, d := private.Get[[]string](ctx, req.Private, foreignKey)
+		resp.Diagnostics.Append(d...)
+		if len(paths) == 0 {
 			remade(ctx, *state, config, &resp.Diagnostics)
 			changesOfPools(*state, plan, foreign, &resp.Diagnostics)
 			dropped(*state, plan, &resp.Diagnostics)

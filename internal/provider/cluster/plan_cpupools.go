@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,30 +15,6 @@ import (
 // that were not made as its CPU pools, as of the last refresh: a plan asks no
 // API, and has to say what becomes of them.
 const foreignKey = "foreign_pools"
-
-// private is private state.
-type private interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
-
-func rememberForeign(ctx context.Context, p private, names []string) diag.Diagnostics {
-	data, err := json.Marshal(names)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("Internal error", "writing the names of node pools: "+err.Error())}
-	}
-	return p.SetKey(ctx, foreignKey, data)
-}
-
-// recallForeign reads what rememberForeign wrote; nothing where that was not yet.
-func recallForeign(ctx context.Context, p private, diags *diag.Diagnostics) (names []string) {
-	data, d := p.GetKey(ctx, foreignKey)
-	diags.Append(d...)
-	if len(data) > 0 {
-		_ = json.Unmarshal(data, &names)
-	}
-	return names
-}
 
 // changesOfPools says what becomes of node pools that were not made as CPU
 // pools: one that the state has and the plan has not is forgotten, and none can

@@ -12,8 +12,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/private"
 )
 
 // Default timeouts.
@@ -76,6 +78,8 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		return
 	}
 	spec := r.wanted(ctx, config, &m, &resp.Diagnostics)
+	spec.Object = private.NewObject()
+	resp.Diagnostics.Append(private.Set(ctx, resp.Private, private.Object, spec.Object)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -135,12 +139,15 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 				n.String()+" is an Autopilot cluster, whose nodes are GKE's alone: it takes neither cpu_pools nor slice pools. The data source tpu_training_cluster reads it.")
 			return
 		}
+		if resp.Private != nil { // a list has none
+			resp.Diagnostics.Append(private.Set(ctx, resp.Private, private.Object, gke.OwnershipOf(found.GetResourceLabels()).Object)...)
+		}
 		m.imported(ctx, n, found, r.data.DefaultLabels, &resp.Diagnostics)
 	} else {
 		m.refresh(ctx, found, r.data.Owner, &resp.Diagnostics)
 	}
-	if resp.Private != nil { // a list has no private state
-		resp.Diagnostics.Append(rememberForeign(ctx, resp.Private, gke.ForeignPools(found))...)
+	if resp.Private != nil {
+		resp.Diagnostics.Append(private.Set(ctx, resp.Private, foreignKey, gke.ForeignPools(found))...)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
@@ -157,9 +164,12 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		return
 	}
 	spec := r.wanted(ctx, config, &m, &resp.Diagnostics)
+	object, d := private.Get[string](ctx, req.Private, private.Object)
+	resp.Diagnostics.Append(d...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	spec.Object = object
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	defer r.data.Coming.Done(spec.Name.String())
@@ -199,6 +209,11 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	object, d := private.Get[string](ctx, req.Private, private.Object)
+	resp.Diagnostics.Append(d...)
+	if r.taken(ctx, n, object, &resp.Diagnostics) || resp.Diagnostics.HasError() {
+		return
+	}
 	if r.guard(ctx, n, m, &resp.Diagnostics); resp.Diagnostics.HasError() {
 		return
 	}

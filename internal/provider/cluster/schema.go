@@ -66,7 +66,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A GKE cluster fit for TPU training: VPC-native, with Workload Identity, and with CPU node pools for everything that needs no TPU. " +
 			"The TPUs themselves are `tpu_slice_pool`s. Node pools that are not in `cpu_pools` are never touched.\n\n" +
-			"A setting that is left out is GKE's to choose when the cluster is made, and is left as it is afterwards, also when it was set before.",
+			"A setting that is left out is GKE's to choose when the cluster is made, and is left as it is afterwards, also when it was set before.\n\n" +
+			"With `create_before_destroy`, a cluster that keeps its name cannot be made again: the new object takes the cluster over, and the old one leaves it, with a warning.",
 		Attributes: attributes(ctx),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/private"
 )
 
 // Two resources with one cluster and name would both hold the same node pools,
@@ -19,7 +20,7 @@ import (
 const plannedKey = "planned"
 
 // claimPlan refuses a plan that gives a name to a second resource.
-func (r *Resource) claimPlan(ctx context.Context, state *model, plan model, before, after private, diags *diag.Diagnostics) {
+func (r *Resource) claimPlan(ctx context.Context, state *model, plan model, before, after private.State, diags *diag.Diagnostics) {
 	if r.data == nil || plan.ID.IsUnknown() {
 		return
 	}

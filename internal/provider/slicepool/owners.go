@@ -1,11 +1,7 @@
 package slicepool
 
 import (
-	"context"
-	"encoding/json"
 	"slices"
-
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 )
@@ -13,26 +9,8 @@ import (
 // A node pool that the state knows by name may have been deleted and made again
 // by somebody else: then it names another owner. The configuration's own name
 // may change too: then it names the one before. Private state tells the two
-// apart: it has the owners that the pool's slices were given from here.
+// apart: it has the owners that the pool's slices were given from here; nil is not known.
 const ownersKey = "owners"
-
-func rememberOwners(ctx context.Context, p private, owners []string) diag.Diagnostics {
-	data, err := json.Marshal(owners)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("Internal error", "writing the owners of slices: "+err.Error())}
-	}
-	return p.SetKey(ctx, ownersKey, data)
-}
-
-// recallOwners reads what rememberOwners wrote. nil is not known: the state was
-// imported just now, moved here, or written by an earlier version.
-func recallOwners(ctx context.Context, p private) (owners []string, diags diag.Diagnostics) {
-	data, diags := p.GetKey(ctx, ownersKey)
-	if len(data) > 0 {
-		_ = json.Unmarshal(data, &owners)
-	}
-	return owners, diags
-}
 
 // ownersAfter an update: an earlier one counts until every slice has the
 // present one.

@@ -2,7 +2,6 @@ package slicepool
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -70,22 +69,6 @@ func restore(p *gke.SlicePool, names []string) {
 // removedKey is where private state keeps the removed settings that not every
 // slice has got rid of: state has null for them, which says nothing.
 const removedKey = "removed"
-
-func rememberRemoved(ctx context.Context, p private, names []string) diag.Diagnostics {
-	data, err := json.Marshal(names)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("Internal error", "writing the names of removed settings: "+err.Error())}
-	}
-	return p.SetKey(ctx, removedKey, data)
-}
-
-func recallRemoved(ctx context.Context, p private) (names []string, diags diag.Diagnostics) {
-	data, diags := p.GetKey(ctx, removedKey)
-	if len(data) > 0 {
-		_ = json.Unmarshal(data, &names) // what cannot be read is not asked for again
-	}
-	return names, diags
-}
 
 // keep plans the settings of nodes: what is configured, and what the pool has
 // of those whose default only GKE knows.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/private"
 )
 
 // Resource is tpu_slice_pool.
@@ -55,14 +56,14 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	if end == nil {
 		return
 	}
-	object := newObject()
+	object := private.NewObject()
 	operations, keep := r.apply(ctx, timeout, &m, nil, object, nil, gke.SlicePoolRun{}, &resp.Diagnostics)
 	end(keep)
 	if keep {
-		resp.Diagnostics.Append(rememberOwners(ctx, resp.Private, []string{r.data.Owner})...)
-		resp.Diagnostics.Append(rememberObject(ctx, resp.Private, object)...)
+		resp.Diagnostics.Append(private.Set(ctx, resp.Private, ownersKey, []string{r.data.Owner})...)
+		resp.Diagnostics.Append(private.Set(ctx, resp.Private, private.Object, object)...)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-		resp.Diagnostics.Append(remember(ctx, resp.Private, operations)...)
+		resp.Diagnostics.Append(private.Set(ctx, resp.Private, operationsKey, operations)...)
 	}
 }
 
@@ -76,13 +77,13 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	running, d := recall(ctx, req.Private)
+	running, d := private.Get[map[string]string](ctx, req.Private, operationsKey)
 	resp.Diagnostics.Append(d...)
-	owners, d := recallOwners(ctx, req.Private)
+	owners, d := private.Get[[]string](ctx, req.Private, ownersKey)
 	resp.Diagnostics.Append(d...)
-	object, d := recallObject(ctx, req.Private)
+	object, d := private.Get[string](ctx, req.Private, private.Object)
 	resp.Diagnostics.Append(d...)
-	waiting, d := recallRemoved(ctx, req.Private)
+	waiting, d := private.Get[[]string](ctx, req.Private, removedKey)
 	resp.Diagnostics.Append(d...)
 	var broken diag.Diagnostics // apply says what is wrong with the plan
 	gone := removed(state.spec(ctx, "", &broken), m.spec(ctx, "", &broken), waiting)
@@ -92,10 +93,10 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		if m.Status.ValueString() == gke.PoolReady && !resp.Diagnostics.HasError() {
 			gone = nil // every slice has the defaults
 		}
-		resp.Diagnostics.Append(rememberOwners(ctx, resp.Private, r.ownersAfter(m, owners))...)
+		resp.Diagnostics.Append(private.Set(ctx, resp.Private, ownersKey, r.ownersAfter(m, owners))...)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-		resp.Diagnostics.Append(remember(ctx, resp.Private, operations)...)
-		resp.Diagnostics.Append(rememberRemoved(ctx, resp.Private, gone)...)
+		resp.Diagnostics.Append(private.Set(ctx, resp.Private, operationsKey, operations)...)
+		resp.Diagnostics.Append(private.Set(ctx, resp.Private, removedKey, gone)...)
 	}
 }
 
@@ -172,10 +173,10 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	importing := m.Status.IsNull() // or moved here: then the slice is known
 	ref.Any = m.Slices.IsNull()
-	owners, d := recallOwners(ctx, req.Private)
+	owners, d := private.Get[[]string](ctx, req.Private, ownersKey)
 	resp.Diagnostics.Append(d...)
 	ref.Owners = owners
-	object, d := recallObject(ctx, req.Private)
+	object, d := private.Get[string](ctx, req.Private, private.Object)
 	resp.Diagnostics.Append(d...)
 	info, err := r.data.GKE.ReadSlicePool(ctx, ref)
 	none := errors.Is(err, gke.NotFound) || err == nil && len(info.Slices) == 0 && m.SliceCount.ValueInt64() > 0
@@ -202,11 +203,11 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 			return
 		}
 		if resp.Private != nil { // a list has none
-			resp.Diagnostics.Append(rememberObject(ctx, resp.Private, info.Object)...)
+			resp.Diagnostics.Append(private.Set(ctx, resp.Private, private.Object, info.Object)...)
 		}
 		m.imported(info, r.data.DefaultLabels)
 	} else if len(info.Slices) > 0 {
-		gone, d := recallRemoved(ctx, req.Private)
+		gone, d := private.Get[[]string](ctx, req.Private, removedKey)
 		resp.Diagnostics.Append(d...)
 		want := m.spec(ctx, r.ownerNow(owners), &resp.Diagnostics)
 		want.Object = object
@@ -215,7 +216,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		m.refresh(ctx, info, &resp.Diagnostics)
 	}
 	if owners == nil && len(info.Slices) > 0 && resp.Private != nil { // a list has no private state
-		resp.Diagnostics.Append(rememberOwners(ctx, resp.Private, info.Owners())...)
+		resp.Diagnostics.Append(private.Set(ctx, resp.Private, ownersKey, info.Owners())...)
 	}
 	m.setSlices(info.Slices)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
@@ -247,9 +248,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		resp.Diagnostics.AddError("Invalid state", err.Error())
 		return
 	}
-	ref.Owners, d = recallOwners(ctx, req.Private)
+	ref.Owners, d = private.Get[[]string](ctx, req.Private, ownersKey)
 	resp.Diagnostics.Append(d...)
-	ref.Object, d = recallObject(ctx, req.Private)
+	ref.Object, d = private.Get[string](ctx, req.Private, private.Object)
 	resp.Diagnostics.Append(d...)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -1,11 +1,7 @@
 package slicepool
 
 import (
-	"context"
-	"encoding/json"
 	"time"
-
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 )
 
 // The timeouts of a small pool. GKE looks for capacity for about 35 minutes,
@@ -23,29 +19,6 @@ func (m *model) defaultTimeout(base time.Duration) time.Duration {
 }
 
 // operationsKey is where private state keeps the operations that an interrupt
-// left running: a JSON object, node pool to operation.
+// left running: a JSON object, node pool to operation. Whatever cannot be read is
+// no loss: the node pools' own status serves too.
 const operationsKey = "operations"
-
-// private is what requests and responses give access to.
-type private interface {
-	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
-	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
-}
-
-func remember(ctx context.Context, p private, operations map[string]string) diag.Diagnostics {
-	data, err := json.Marshal(operations)
-	if err != nil {
-		return diag.Diagnostics{diag.NewErrorDiagnostic("Internal error", "writing the names of operations: "+err.Error())}
-	}
-	return p.SetKey(ctx, operationsKey, data)
-}
-
-// recall reads what remember wrote. Whatever cannot be read is no loss: the
-// node pools' own status serves too.
-func recall(ctx context.Context, p private) (operations map[string]string, diags diag.Diagnostics) {
-	data, diags := p.GetKey(ctx, operationsKey)
-	if len(data) > 0 {
-		_ = json.Unmarshal(data, &operations)
-	}
-	return operations, diags
-}

@@ -1,0 +1,43 @@
+package cluster_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
+)
+
+// Of two objects with one name, which create_before_destroy or another address
+// makes of a resource, the old one leaves the cluster to the new one, whenever
+// and by whichever run it is deleted. An imported object is the one that it was
+// made as.
+func TestAnOldObjectLeavesTheClusterToTheNewOne(t *testing.T) {
+	t.Parallel()
+	g := acctest.NewGKE(t)
+	run := func() *acctest.Protocol { return g.Protocol(t, "team") }
+	const typ = "tpu_training_cluster"
+	config := map[string]any{"name": "main", "deletion_protection": false, "force": true,
+		"cpu_pools": map[string]any{"system": map[string]any{"machine_type": "e2-standard-8"}}}
+	old, text := run().Apply(typ, nil, config)
+	if old == nil || strings.Contains(text, "ERROR") {
+		t.Fatal(text)
+	}
+	renewed, text := run().Apply(typ, nil, config)
+	if renewed == nil || !strings.Contains(text, "is taken over") {
+		t.Fatal(text)
+	}
+	if left, text := run().Destroy(old); left != nil || !strings.Contains(text, "Cluster main stays") || len(g.Clusters()) != 1 {
+		t.Errorf("%d clusters are left; the deletion of the old object left %v and said %q", len(g.Clusters()), left, text)
+	}
+	imported, text := run().Import(typ, renewed.State["id"].(string))
+	if imported == nil {
+		t.Fatal(text)
+	}
+	config["resource_labels"] = map[string]any{"team": "vision"}
+	if imported, text = run().Apply(typ, imported, config); strings.Contains(text, "ERROR") {
+		t.Fatal(text)
+	}
+	if left, text := run().Destroy(imported); left != nil || strings.Contains(text, "stays") || len(g.Clusters()) != 0 {
+		t.Errorf("%d clusters are left; the deletion of the object left %v and said %q", len(g.Clusters()), left, text)
+	}
+}
