@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/big"
@@ -22,8 +23,10 @@ import (
 // what JSON has: nil, bool, string, int, float64, []any and map[string]any.
 type Protocol struct {
 	t       testing.TB
+	ctx     context.Context
 	server  tfprotov6.ProviderServer
 	schemas map[string]*tfprotov6.Schema
+	all     *tfprotov6.GetProviderSchemaResponse
 }
 
 // Unknown is a value that only the apply will know.
@@ -58,7 +61,7 @@ func (g *GKE) Protocol(t testing.TB, owner string) *Protocol {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Protocol{t: t, server: server, schemas: all.ResourceSchemas}
+	p := &Protocol{t: t, ctx: t.Context(), server: server, schemas: all.ResourceSchemas, all: all}
 	settings := map[string]any{"project": g.Project, "location": g.Zone, "gke_endpoint": g.Endpoint, "compute_endpoint": g.Endpoint,
 		"access_token": Token, "poll_interval": "10ms"}
 	if owner != "" {
@@ -70,6 +73,14 @@ func (g *GKE) Protocol(t testing.TB, owner string) *Protocol {
 		t.Fatalf("configuring the provider: %v: %s", err, said(resp.Diagnostics))
 	}
 	return p
+}
+
+// Under is the same provider, whose calls end with ctx: as Terraform's do by an
+// interrupt.
+func (p *Protocol) Under(ctx context.Context) *Protocol {
+	under := *p
+	under.ctx = ctx
+	return &under
 }
 
 // MakeCluster makes a cluster beside the provider and returns its path.
@@ -104,7 +115,7 @@ func (g *GKE) api(t testing.TB, cluster string) (*gke.Client, gke.ClusterName) {
 // Validate is what `terraform validate` says of a configuration: "" is nothing.
 func (p *Protocol) Validate(typ string, config map[string]any) string {
 	p.t.Helper()
-	resp, err := p.server.ValidateResourceConfig(p.t.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: typ, Config: p.config(typ, config)})
+	resp, err := p.server.ValidateResourceConfig(p.ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: typ, Config: p.config(typ, config)})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -120,7 +131,7 @@ func (p *Protocol) Plan(typ string, prior *Resource, config map[string]any) Plan
 	if prior != nil {
 		before, had, private = prior.raw, prior.State, prior.private
 	}
-	resp, err := p.server.PlanResourceChange(p.t.Context(), &tfprotov6.PlanResourceChangeRequest{TypeName: typ, PriorState: before, PriorPrivate: private,
+	resp, err := p.server.PlanResourceChange(p.ctx, &tfprotov6.PlanResourceChangeRequest{TypeName: typ, PriorState: before, PriorPrivate: private,
 		Config: p.config(typ, config), ProposedNewState: p.dynamic(schema.ValueType(), proposed(schema.Block.Attributes, config, had))})
 	if err != nil {
 		p.t.Fatal(err)
@@ -157,7 +168,7 @@ func (p *Protocol) Apply(typ string, prior *Resource, config map[string]any) (r 
 	if prior != nil {
 		before = prior.raw
 	}
-	resp, err := p.server.ApplyResourceChange(p.t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: typ, PriorState: before,
+	resp, err := p.server.ApplyResourceChange(p.ctx, &tfprotov6.ApplyResourceChangeRequest{TypeName: typ, PriorState: before,
 		PlannedState: plan.raw, Config: p.config(typ, config), PlannedPrivate: plan.private})
 	if err != nil {
 		p.t.Fatal(err)
@@ -168,7 +179,7 @@ func (p *Protocol) Apply(typ string, prior *Resource, config map[string]any) (r 
 // Refresh reads an object; nil is gone.
 func (p *Protocol) Refresh(r *Resource) (*Resource, string) {
 	p.t.Helper()
-	resp, err := p.server.ReadResource(p.t.Context(), &tfprotov6.ReadResourceRequest{TypeName: r.Type, CurrentState: r.raw, Private: r.private})
+	resp, err := p.server.ReadResource(p.ctx, &tfprotov6.ReadResourceRequest{TypeName: r.Type, CurrentState: r.raw, Private: r.private})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -178,7 +189,7 @@ func (p *Protocol) Refresh(r *Resource) (*Resource, string) {
 // Import imports an object by its id and reads it; nil does not exist.
 func (p *Protocol) Import(typ, id string) (*Resource, string) {
 	p.t.Helper()
-	resp, err := p.server.ImportResourceState(p.t.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: typ, ID: id})
+	resp, err := p.server.ImportResourceState(p.ctx, &tfprotov6.ImportResourceStateRequest{TypeName: typ, ID: id})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -192,7 +203,7 @@ func (p *Protocol) Import(typ, id string) (*Resource, string) {
 // Destroy deletes an object. What is refused leaves it in place.
 func (p *Protocol) Destroy(r *Resource) (*Resource, string) {
 	p.t.Helper()
-	resp, err := p.server.ApplyResourceChange(p.t.Context(), &tfprotov6.ApplyResourceChangeRequest{TypeName: r.Type, PriorState: r.raw,
+	resp, err := p.server.ApplyResourceChange(p.ctx, &tfprotov6.ApplyResourceChangeRequest{TypeName: r.Type, PriorState: r.raw,
 		PlannedState: p.null(r.Type), Config: p.null(r.Type), PlannedPrivate: r.private})
 	if err != nil {
 		p.t.Fatal(err)

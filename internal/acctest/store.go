@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -155,11 +156,20 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case r.URL.Query().Get("watch") != "":
 		refuse(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed)
+	case r.Method == http.MethodPost && !one:
+		s.create(w, r, k)
+	case r.Method == http.MethodDelete && !one:
+		for path := range s.objects {
+			if s.listed(r, k, path) {
+				delete(s.objects, path)
+			}
+		}
+		answer(w, success)
 	case r.Method == http.MethodGet && !one:
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
 		for path, o := range s.objects {
-			if kind, _, _ := s.of(path); kind == k && strings.HasPrefix(path, strings.TrimSuffix(r.URL.Path, k.plural)) {
+			if s.listed(r, k, path) {
 				list.Items = append(list.Items, *o)
 			}
 		}
@@ -185,6 +195,41 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) bool {
 		answer(w, had.Object)
 	}
 	return true
+}
+
+var success = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"}
+
+// listed tells whether the object at path is among those that a request about a
+// whole kind means: of its namespace, with its labels.
+func (s *store) listed(r *http.Request, k storedKind, path string) bool {
+	if kind, _, _ := s.of(path); kind != k || !strings.HasPrefix(path, strings.TrimSuffix(r.URL.Path, k.plural)) {
+		return false
+	}
+	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	return err != nil || selector.Matches(labels.Set(s.objects[path].GetLabels()))
+}
+
+// create keeps a new object.
+func (s *store) create(w http.ResponseWriter, r *http.Request, k storedKind) {
+	body, _ := io.ReadAll(r.Body)
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	path := r.URL.Path + "/" + o.GetName()
+	if s.objects[path] != nil {
+		refuse(w, http.StatusConflict, metav1.StatusReasonAlreadyExists)
+		return
+	}
+	s.uid++
+	o.SetUID(types.UID(strconv.Itoa(s.uid)))
+	o.SetCreationTimestamp(metav1.Now())
+	o.SetGeneration(1)
+	o.SetResourceVersion("1")
+	o.SetGroupVersionKind(k.GroupVersionKind)
+	s.objects[path] = o
+	answer(w, o.Object)
 }
 
 // patch applies (server-side) or merges.

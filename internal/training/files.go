@@ -10,10 +10,8 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
@@ -68,17 +66,10 @@ func EnsureFiles(ctx context.Context, c *kube.Client, s Spec, js *jobset.JobSet)
 		return nil
 	}
 	for attempt := 0; ; attempt++ {
-		err := c.Create(ctx, cm.DeepCopy(), client.FieldOwner(kube.FieldManager))
-		if apierrors.IsAlreadyExists(err) {
-			err = c.Apply(ctx, cm.DeepCopy(), kube.ApplyOptions{Force: true})
+		err := c.Apply(ctx, cm.DeepCopy(), kube.ApplyOptions{Force: true})
+		if err == nil || !kube.Transient(err) || pause(ctx, attempt) != nil {
+			return err
 		}
-		if err == nil {
-			return nil
-		}
-		if kube.Transient(err) && pause(ctx, attempt) == nil {
-			continue
-		}
-		return &kube.Error{Verb: "creating", Kind: "ConfigMap", Key: cm.Namespace + "/" + cm.Name, Cluster: c.Name, Err: err}
 	}
 }
 

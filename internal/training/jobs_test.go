@@ -194,7 +194,7 @@ func TestRefusalsOfTheRest(t *testing.T) {
 		{"main after what never fails", func(s *Spec) {
 			job(func(*Job) {})(s)
 			s.DependsOn = []Dependency{{"eval", UntilComplete}}
-		}, "depends_on_jobs", "on_failure"},
+		}, "starts_after", "on_failure"},
 		{"in a circle", func(s *Spec) {
 			job(func(j *Job) { j.DependsOn = []Dependency{{SliceJob, UntilReady}} })(s)
 			s.DependsOn = []Dependency{{"eval", UntilReady}}

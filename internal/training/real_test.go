@@ -3,7 +3,6 @@ package training_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -15,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
-	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -166,7 +165,18 @@ func TestJobsOnTheRealControllers(t *testing.T) {
 		one := job(t, "one")
 		one.Slices, one.Priority = 1, "medium"
 		one.PodAnnotations = map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": "1h", "pod-complete.stage.kwok.x-k8s.io/jitter-delay": "1h"}
+		one.Held = true
 		first := submit(t, one)
+		active := func(t *testing.T, active bool) {
+			t.Helper()
+			if err := training.SetActive(ctx, cl, first, active, "research"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err := training.Get(ctx, cl, first.Namespace, first.Name); err != nil || r.State != training.Suspended {
+			t.Errorf("created suspended, it is %s (%v)", r.State, err)
+		}
+		active(t, true)
 		wait(t, first, training.LevelRunning)
 		two := job(t, "two")
 		two.Priority = "low"
@@ -191,17 +201,61 @@ func TestJobsOnTheRealControllers(t *testing.T) {
 			t.Errorf("after Change: %+v", r)
 		}
 		// Through the workload, not through spec.suspend.
-		suspend(ctx, t, cl, first, false)
+		active(t, false)
 		if r, _ := wait(t, second, training.LevelCompleted); r.State != training.Succeeded {
 			t.Errorf("the waiting job ended %s: %s", r.State, r.Message)
 		}
 		if r, err := training.Get(ctx, cl, first.Namespace, first.Name); err != nil || r.State != training.Suspended {
 			t.Errorf("the suspended job is %s (%v)", r.State, err)
 		}
-		suspend(ctx, t, cl, first, true)
+		active(t, true)
 		wait(t, first, training.LevelRunning)
 		remove(t, first)
 		remove(t, second)
+	})
+
+	t.Run("further jobs start in order, and the main job decides", func(t *testing.T) {
+		s := job(t, "several")
+		s.Files = map[string]string{"/etc/train.yaml": "lr: 1"}
+		s.DependsOn = []training.Dependency{{Job: "prepare", Until: training.UntilComplete}}
+		s.Jobs = []training.Job{
+			{Name: "prepare", Pods: 2, OnFailure: training.FailureFails},
+			{Name: "uploader", Pods: 1, DependsOn: []training.Dependency{{Job: training.SliceJob, Until: training.UntilReady}}},
+		}
+		key := submit(t, s)
+		r, _ := wait(t, key, training.LevelCompleted)
+		if r.State != training.Succeeded || r.HostsDone != 8 {
+			t.Errorf("got %s (%s: %s) with %d hosts done", r.State, r.Reason, r.Message, r.HostsDone)
+		}
+		js := &jobset.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		if found, err := cl.Fetch(ctx, js); err != nil || !found {
+			t.Fatal(found, err)
+		}
+		back := training.FromJobSet(js)
+		if err := training.ReadFiles(ctx, cl, js, &back); err != nil || back.Hash() != s.Hash() {
+			t.Errorf("read back it is another job (%v): %+v", err, back)
+		}
+		var pods corev1.PodList
+		if err := cl.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels{"jobset.sigs.k8s.io/jobset-name": key.Name}); err != nil {
+			t.Fatal(err)
+		}
+		started := map[string]time.Time{}
+		for i := range pods.Items {
+			name, at := pods.Items[i].Labels["jobset.sigs.k8s.io/replicatedjob-name"], pods.Items[i].CreationTimestamp.Time
+			if had, ok := started[name]; !ok || at.Before(had) {
+				started[name] = at
+			}
+		}
+		if p, m, u := started["prepare"], started["slice"], started["uploader"]; p.IsZero() || m.Before(p) || !u.IsZero() && u.Before(m) {
+			t.Errorf("started at %v", started)
+		}
+		remove(t, key)
+		if err := until(ctx, func() bool {
+			var left corev1.ConfigMapList
+			return cl.List(ctx, &left, client.InNamespace(key.Namespace), client.MatchingLabels{training.LabelRunID: key.Name}) == nil && len(left.Items) == 0
+		}); err != nil {
+			t.Error("the files outlive their job")
+		}
 	})
 
 	t.Run("a fatal exit code fails it at once", func(t *testing.T) {
@@ -258,23 +312,6 @@ func occupied(t *testing.T, r training.Run) map[string]training.PoolUse {
 		}
 	}
 	return want
-}
-
-// suspend sets the job's Workload inactive, or active again.
-func suspend(ctx context.Context, t *testing.T, cl *kube.Client, key types.NamespacedName, active bool) {
-	t.Helper()
-	r, err := training.Get(ctx, cl, key.Namespace, key.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all kueue.WorkloadList
-	if err := cl.List(ctx, &all, client.InNamespace(key.Namespace), client.MatchingLabels{queue.LabelJobUID: r.UID}); err != nil || len(all.Items) != 1 {
-		t.Fatalf("%d workloads: %v", len(all.Items), err)
-	}
-	patch := fmt.Appendf(nil, `{"spec":{"active":%t}}`, active)
-	if err := cl.Patch(ctx, &all.Items[0], client.RawPatch(types.MergePatchType, patch)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // evict evicts one pod through the API.

@@ -192,7 +192,7 @@ func (s Spec) validateJobs(add report) {
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		field, what := "jobs", name+" depends on "
 		if name == SliceJob {
-			field, what = "depends_on_jobs", "the main job depends on "
+			field, what = "starts_after", "the main job depends on "
 		}
 		seen := map[string]bool{}
 		for _, d := range byName[name].DependsOn {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -52,7 +53,49 @@ func (r *jobsetResource) Create(ctx context.Context, req resource.CreateRequest,
 	m.show(training.Read(js, nil))
 	m.settle()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-	r.follow(ctx, limit, k, &m, &resp.State, &resp.Diagnostics)
+	m.activate(ctx, k, &resp.Diagnostics) // one that was taken over may be otherwise
+	m.note(ctx, r.follow(ctx, limit, k, &m, m.level(), &resp.State, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
+}
+
+// level is how far the apply follows the job; a suspended one not at all.
+func (m model) level() training.Level {
+	if !m.Active.IsNull() && !m.Active.ValueBool() {
+		return training.LevelCreated
+	}
+	return training.Level(m.WaitFor.ValueString())
+}
+
+// activate suspends the job or lets it go on, as active says; without it, both
+// are others' business.
+func (m model) activate(ctx context.Context, k *kube.Client, diags *diag.Diagnostics) {
+	if m.Active.IsNull() {
+		return
+	}
+	err := training.SetActive(ctx, k, apitypes.NamespacedName{Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString()}, m.Active.ValueBool(), m.Queue.ValueString())
+	var finished *training.FinishedError
+	var gone *training.NotFoundError
+	if err == nil || errors.As(err, &finished) || errors.As(err, &gone) {
+		return
+	}
+	what := "Cannot suspend job "
+	if m.Active.ValueBool() {
+		what = "Cannot resume job "
+	}
+	// A warning: an error would taint a job that was just made.
+	diags.AddWarning(what+m.Name.ValueString(), fmt.Sprintf("%v\nThe next apply tries again.", err))
+}
+
+// keyWaiting in the private state: an interrupt ended the waiting, and the next
+// apply is to wait on.
+const keyWaiting = "waiting"
+
+// privateState is what Create and Update are given.
+type privateState interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+func (model) note(ctx context.Context, interrupted bool, private privateState, diags *diag.Diagnostics) {
+	diags.Append(private.SetKey(context.WithoutCancel(ctx), keyWaiting, []byte(strconv.FormatBool(interrupted)))...)
 }
 
 // patience is how long the level that is waited for may take.
@@ -83,24 +126,24 @@ func (r *jobsetResource) submit(ctx context.Context, k *kube.Client, spec traini
 		return nil, fmt.Errorf("%w, which is being deleted; apply again when it is gone", err)
 	case found && exists.Same && (spec.Owner != "" || time.Since(js.CreationTimestamp.Time) < adoptable):
 		diags.AddWarning("Job taken over", fmt.Sprintf("Job %s was there already with the very same settings, left by an earlier apply that did not finish. It was not started a second time.", spec.Name))
-		return js, nil
+		return js, training.EnsureFiles(ctx, k, spec, js)
 	}
 	return nil, fmt.Errorf("%w, which was made otherwise. Choose another name, delete that job, or manage it here:\n  terraform import %s.NAME %s", err, typeName, id)
 }
 
-// follow waits and shows. Whatever happens to the job from here on is a
-// warning: an error would taint it, and the next apply would run it again.
-func (r *jobsetResource) follow(ctx context.Context, limit time.Duration, k *kube.Client, m *model, state *tfsdk.State, diags *diag.Diagnostics) {
+// follow waits and shows, and tells whether an interrupt ended that. Whatever
+// happens to the job from here on is a warning: an error would taint it, and the
+// next apply would run it again.
+func (r *jobsetResource) follow(ctx context.Context, limit time.Duration, k *kube.Client, m *model, level training.Level, state *tfsdk.State, diags *diag.Diagnostics) (interrupted bool) {
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	name := m.Name.ValueString()
-	level := training.Level(m.WaitFor.ValueString())
-	var last training.State
+	var last string
 	run, err := training.Wait(waiting, k, apitypes.NamespacedName{Namespace: m.Namespace.ValueString(), Name: name}, level, func(run training.Run) {
-		if run.State != last {
-			last = run.State
+		if now := fmt.Sprint(run.State, run.Reason, run.HostsReady, run.HostsDone, run.Restarts); now != last {
+			last = now
 			tflog.Info(ctx, "job "+name+" is "+string(run.State), map[string]any{
-				"reason": run.Reason, "hosts_ready": run.HostsReady, "hosts_wanted": run.HostsWanted, "restarts": run.Restarts,
+				"reason": run.Reason, "message": run.Message, "hosts_ready": run.HostsReady, "hosts_done": run.HostsDone, "hosts_wanted": run.HostsWanted, "restarts": run.Restarts,
 			})
 		}
 	})
@@ -118,17 +161,19 @@ func (r *jobsetResource) follow(ctx context.Context, limit time.Duration, k *kub
 		}
 		diags.AddWarning("Job is gone", fmt.Sprintf("Job %s was deleted while it was waited for. It is kept in the state as %s and will not be run again.", name, m.Status.ValueString()))
 	case err != nil && ctx.Err() != nil:
-		diags.AddWarning("Interrupted", fmt.Sprintf("Job %s goes on without being waited for; it was %s%s.", name, run.State, because(run)))
+		interrupted = true
+		diags.AddWarning("Interrupted", fmt.Sprintf("Job %s goes on without being waited for; it was %s%s. The next apply waits on.", name, run.State, because(run)))
 	case err != nil && waiting.Err() != nil:
 		diags.AddWarning("Job is not "+string(level)+" yet", fmt.Sprintf(
 			"After %s job %s is %s%s.\nIt stays as it is; the next refresh shows how it stands. To wait longer, raise timeouts.create.", limit, name, run.State, because(run)))
 	case err != nil:
 		diags.AddWarning("Job cannot be followed", fmt.Sprintf("Job %s was submitted, but: %v", name, err))
 	case run.State == training.Failed:
-		diags.AddWarning("Job failed", fmt.Sprintf("Job %s failed%s.\nThe result is kept, and the job is not run again; to run it again: terraform apply -replace=ADDRESS.", name, because(run)))
+		diags.AddWarning("Job failed", fmt.Sprintf("Job %s failed%s.\nThe result is kept, and the job is not run again. To run it again, change rerun_trigger.", name, because(run)))
 	}
 	// The interrupt must not keep the state from being saved.
 	diags.Append(state.Set(context.WithoutCancel(ctx), m)...)
+	return interrupted
 }
 
 func because(run training.Run) string {
@@ -182,19 +227,34 @@ func (r *jobsetResource) Read(ctx context.Context, req resource.ReadRequest, res
 		m.gone(fmt.Sprintf("the JobSet %s is not there any more, and how it ended is not known", name))
 		resp.Diagnostics.AddWarning("Job is gone", fmt.Sprintf(
 			"Job %s is not on cluster %s any more, and how it ended is not known. It is kept in the state as %s and will not be run again by itself. "+
-				"To run it again: terraform apply -replace=ADDRESS. To forget it: terraform state rm ADDRESS.", name, k.Name, training.Gone))
+				"To run it again, change rerun_trigger. To forget it: terraform state rm ADDRESS.", name, k.Name, training.Gone))
 	default:
 		if importing {
-			m.imported(js, r.Owner())
+			spec := training.FromJobSet(js)
+			if err := training.ReadFiles(ctx, k, js, &spec); err != nil {
+				conn.AddError(&resp.Diagnostics, "Cannot read the files of job "+name, err)
+				return
+			}
+			m.imported(ctx, spec, r.Owner(), &resp.Diagnostics)
 		}
 		m.refresh(js)
+		if !m.Active.IsNull() && !run.State.Finished() {
+			active, known, err := training.Active(ctx, k, js)
+			if err != nil {
+				conn.AddError(&resp.Diagnostics, "Cannot read job "+name, err)
+				return
+			}
+			if known {
+				m.Active = types.BoolValue(active)
+			}
+		}
 		m.show(run)
 	}
 	m.settle()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// Update changes in place what can: labels, annotations, priority, TTL. A job
+// Update changes in place what can: active, labels, annotations, priority, TTL. A job
 // that is gone keeps the new settings in the state; there is nothing to change.
 func (r *jobsetResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var had, m model
@@ -237,14 +297,26 @@ func (r *jobsetResource) Update(ctx context.Context, req resource.UpdateRequest,
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		return
 	}
-	if m.WaitFor.Equal(had.WaitFor) {
-		m.WaitFor = types.StringValue(string(training.LevelCreated)) // a reading is enough
-		r.follow(ctx, limit, k, &m, &resp.State, &resp.Diagnostics)
-		m.WaitFor = had.WaitFor
-		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
-		return
+	if !m.Active.Equal(had.Active) {
+		m.activate(ctx, k, &resp.Diagnostics)
 	}
-	r.follow(ctx, limit, k, &m, &resp.State, &resp.Diagnostics)
+	level := m.level()
+	if m.WaitFor.Equal(had.WaitFor) && m.Active.Equal(had.Active) && !waiting(ctx, req.Private, &resp.Diagnostics) {
+		level = training.LevelCreated // a reading is enough
+	}
+	m.note(ctx, r.follow(ctx, limit, k, &m, level, &resp.State, &resp.Diagnostics), resp.Private, &resp.Diagnostics)
+}
+
+// privateReader is what plans and updates are given.
+type privateReader interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+}
+
+// waiting tells whether an interrupt ended the waiting of an earlier apply.
+func waiting(ctx context.Context, private privateReader, diags *diag.Diagnostics) bool {
+	v, found := private.GetKey(ctx, keyWaiting)
+	diags.Append(found...)
+	return string(v) == "true"
 }
 
 // Delete removes the job, running or not, and waits until it holds neither

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 func TestMain(m *testing.M) { acctest.Main(m) }
@@ -141,6 +142,7 @@ func TestAccJobsAndQueues(t *testing.T) {
 `), "slices      = 1", "slices      = 2", 1)
 	failing := world(twoSlices, "") + job("typo", typo+`  wait_for = "completed"`)
 	long := world(twoSlices, "") + job("long", forever+`  wait_for = "running"`)
+	held := world(twoSlices, "") + job("long", forever+`  wait_for = "running"`+"\n  active = false")
 	cohort := world(`
   cohort                = "all"
   queueing_strategy     = "StrictFIFO"
@@ -204,6 +206,19 @@ func TestAccJobsAndQueues(t *testing.T) {
 					ns := &corev1.Namespace{}
 					if err := cl.Get(t.Context(), client.ObjectKey{Name: "research"}, ns); err != nil || ns.Labels["team"] != "" {
 						t.Errorf("labels left on the namespace: %v %v", ns.Labels, err)
+					}
+				},
+				Config: long, ConfigStateChecks: []statecheck.StateCheck{value("long", "status", "Running")},
+			},
+			{ // suspended: no pods, its quota is free; it does not come back by itself
+				Config: held, ConfigPlanChecks: plan(action("tpu_training_jobset.long", plancheck.ResourceActionUpdate)),
+				ConfigStateChecks: []statecheck.StateCheck{value("long", "status", "Suspended")},
+			},
+			{Config: held, ConfigPlanChecks: empty},
+			{ // resumed by hand, where nothing says otherwise: no drift, and no fight with Kueue
+				PreConfig: func() {
+					if err := training.SetActive(t.Context(), cl, research("long"), true, ""); err != nil {
+						t.Fatal(err)
 					}
 				},
 				Config: long, ConfigStateChecks: []statecheck.StateCheck{value("long", "status", "Running")},

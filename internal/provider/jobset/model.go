@@ -23,7 +23,17 @@ type model struct {
 	Image          types.String `tfsdk:"image"`
 	Command        types.List   `tfsdk:"command"`
 	Args           types.List   `tfsdk:"args"`
+	Shell          types.String `tfsdk:"shell"`
 	Env            types.Map    `tfsdk:"env"`
+	EnvFrom        types.List   `tfsdk:"env_from"`
+	Files          types.Map    `tfsdk:"files"`
+	Volumes        types.Map    `tfsdk:"volumes"`
+	Resources      types.Object `tfsdk:"resources"`
+	Jobs           types.Map    `tfsdk:"jobs"`
+	StartsAfter    types.Map    `tfsdk:"starts_after"`
+	HostNetwork    types.Bool   `tfsdk:"host_network"`
+	Scheduler      types.String `tfsdk:"scheduler_name"`
+	Overrides      types.String `tfsdk:"jobset_overrides"`
 	ServiceAccount types.String `tfsdk:"service_account"`
 	RunID          types.String `tfsdk:"run_id"`
 	OutputDir      types.String `tfsdk:"output_dir"`
@@ -35,6 +45,9 @@ type model struct {
 	Restart        types.Object `tfsdk:"restart_policy"`
 	TTL            types.String `tfsdk:"ttl_after_finished"`
 	Grace          types.String `tfsdk:"termination_grace_period"`
+	MaxRunTime     types.String `tfsdk:"max_run_time"`
+	Active         types.Bool   `tfsdk:"active"`
+	RerunTrigger   types.String `tfsdk:"rerun_trigger"`
 	WaitFor        types.String `tfsdk:"wait_for"`
 
 	ID         types.String `tfsdk:"id"`
@@ -44,6 +57,7 @@ type model struct {
 	Message    types.String `tfsdk:"message"`
 	Restarts   types.Int64  `tfsdk:"restarts"`
 	Flavor     types.String `tfsdk:"flavor"`
+	Conditions types.List   `tfsdk:"conditions"`
 	CreatedAt  types.String `tfsdk:"created_at"`
 	StartedAt  types.String `tfsdk:"started_at"`
 	FinishedAt types.String `tfsdk:"finished_at"`
@@ -77,6 +91,9 @@ func (m model) spec(ctx context.Context, owner string, diags *diag.Diagnostics) 
 		OutputDir:      text("output_dir", m.OutputDir, ""),
 		Owner:          text("owner", m.Owner, ""),
 		Experiment:     text("experiment", m.Experiment, ""),
+		Shell:          text("shell", m.Shell, ""),
+		SchedulerName:  text("scheduler_name", m.Scheduler, ""),
+		Held:           !m.Active.IsNull() && !m.Active.IsUnknown() && !m.Active.ValueBool(),
 		Command:        m.strings("command", m.Command, unknown),
 		Args:           m.strings("args", m.Args, unknown),
 		Env:            m.stringMap("env", m.Env, unknown),
@@ -103,6 +120,8 @@ func (m model) spec(ctx context.Context, owner string, diags *diag.Diagnostics) 
 	}
 	s.TTL = duration("ttl_after_finished", m.TTL, unknown)
 	s.GracePeriod = duration("termination_grace_period", m.Grace, unknown)
+	s.MaxRunTime = duration("max_run_time", m.MaxRunTime, unknown)
+	m.pods(ctx, &s, unknown, diags)
 	return s, unknown
 }
 
@@ -160,6 +179,9 @@ func (m model) restart(ctx context.Context, unknown map[string]bool, diags *diag
 		return policy
 	}
 	attrs := m.Restart.Attributes()
+	if p, ok := attrs["on_preemption"].(types.String); ok && p.ValueString() != string(training.PreemptionRestarts) {
+		policy.OnPreemption = training.OnPreemption(p.ValueString())
+	}
 	if n, ok := attrs["max_restarts"].(types.Int64); ok && !n.IsNull() && !n.IsUnknown() {
 		policy.MaxRestarts = int(n.ValueInt64())
 	}

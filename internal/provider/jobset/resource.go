@@ -70,7 +70,7 @@ func (r *jobsetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		m.RunID = m.Name
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("run_id"), m.Name)...)
 	}
-	if req.State.Raw.IsNull() || req.Plan.Raw.Equal(req.State.Raw) {
+	if req.State.Raw.IsNull() {
 		return
 	}
 	var had model
@@ -78,26 +78,29 @@ func (r *jobsetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if len(resp.RequiresReplace) == 0 {
-		if had.finished() {
-			m.keep(had)
+	if req.Plan.Raw.Equal(req.State.Raw) {
+		// Nothing changes; but what an interrupt left undone is done.
+		if waiting(ctx, req.Private, &resp.Diagnostics) && !had.finished() && !had.level().Reached(training.State(had.Status.ValueString())) {
+			m.awaited()
 			resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
 		}
 		return
 	}
-	if !had.finished() {
+	why := strings.Join(m.replaces(ctx, had), ", ")
+	switch {
+	case why == "" && had.finished():
+		m.keep(had)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &m)...)
+	case why == "":
+	case !had.finished():
 		resp.Diagnostics.AddWarning("A job that has not finished will be replaced", fmt.Sprintf(
 			"Job %s is %s. A job cannot change what it runs: the change of %s deletes it and starts a new one from the beginning, or from its last checkpoint if the program finds it.",
-			had.Name.ValueString(), had.Status.ValueString(), fields(resp.RequiresReplace)))
+			had.Name.ValueString(), had.Status.ValueString(), why))
+	default:
+		resp.Diagnostics.AddWarning("A job that has ended will be run again", fmt.Sprintf(
+			"Job %s is %s. The change of %s deletes what is left of it and runs a new one.",
+			had.Name.ValueString(), had.Status.ValueString(), why))
 	}
-}
-
-func fields(paths path.Paths) string {
-	var names []string
-	for _, p := range paths {
-		names = append(names, p.String())
-	}
-	return strings.Join(names, ", ")
 }
 
 // ImportState reads cluster, namespace and name out of the id; Read does the

@@ -29,7 +29,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 
-	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/attr"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
@@ -47,11 +46,12 @@ func (*jobsetResource) Schema(ctx context.Context, _ resource.SchemaRequest, res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A training job: the same program on every host of a number of equal TPU slices, as a JobSet, queued by Kueue.\n\n" +
 			"The job runs once. Its result stays in the state after Kubernetes removed the object, and it is not run again. " +
-			"A job whose object is gone without a result gets the status `GONE`, and a warning; to run it again, replace it (`terraform apply -replace=ADDRESS`).\n\n" +
+			"A job whose object is gone without a result gets the status `GONE`, and a warning; to run it again, change `rerun_trigger`.\n\n" +
 			"A job that fails is not an error of the apply, since Terraform would delete it and run it again: it is a warning, and the `status`. " +
 			"A `postcondition` on `status` makes the apply exit 1.\n\n" +
-			"What preempts or loses a host restarts the job without being counted. Crashes restart it up to `restart_policy.max_restarts` times.",
-		Attributes: merge(inputs(), computed(), map[string]schema.Attribute{
+			"What preempts or loses a host restarts the job without being counted. Crashes restart it up to `restart_policy.max_restarts` times.\n\n" +
+			"`active`, `priority`, `ttl_after_finished`, `labels`, `annotations` and `wait_for` change in place. A job cannot change what it runs: any other change makes a new job, and the plan says which job that ends.",
+		Attributes: merge(inputs(), pods(), computed(), map[string]schema.Attribute{
 			"timeouts": attr.Timeouts(ctx, timeouts.Opts{Create: true, Update: true, Delete: true,
 				CreateDescription: "How long to wait for what `wait_for` names (default `30m`; `24h` for `completed`). When it passes, the job stays, and the apply ends with a warning.",
 				UpdateDescription: "How long to wait for what a changed `wait_for` names (default `30m`; `24h` for `completed`).",
@@ -182,11 +182,28 @@ func inputs() map[string]schema.Attribute {
 			Validators:    []validator.String{attr.Duration()},
 			PlanModifiers: replaceString,
 		},
+		"max_run_time": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "How long the job may run from its admission, restarts included, such as `72h`. Then Kueue ends it, and it has failed (`MaximumExecutionTimeExceeded`). " +
+				"No limit by default. Only queued jobs can have one." + replaces,
+			Validators:    []validator.String{attr.PositiveDuration()},
+			PlanModifiers: replaceString,
+		},
+		"active": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Whether the job may run. `false` suspends it: its pods end, its quota is free, and it keeps its place in the state; `true` lets it go on, from its last checkpoint. " +
+				"It changes in place, through the job's Workload, and a job can be created suspended. Without it, suspending and resuming is left to others, and is no drift.",
+		},
+		"rerun_trigger": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "Any value; changing, adding or removing it runs the job again: it is deleted and made anew. Nothing else runs a job again that has finished or is gone.",
+			PlanModifiers:       replaceString,
+		},
 		"wait_for": schema.StringAttribute{
 			Optional: true, Computed: true,
 			Default: stringdefault.StaticString(string(training.LevelAdmitted)),
 			MarkdownDescription: "How far the apply follows the job: `created`, `admitted` (default: quota is reserved), `running` (every host is ready) or `completed`. " +
-				"A job that does not get there in time is a warning, not an error.",
+				"A job that does not get there in time is a warning, not an error. After an interrupt the next apply waits on. A suspended job is not waited for.",
 			Validators: []validator.String{stringvalidator.OneOf(training.Levels...)},
 		},
 	}
@@ -201,19 +218,22 @@ func restartDefault() (types.Object, types.Set) {
 	set := types.SetValueMust(types.Int64Type, codes)
 	return types.ObjectValueMust(restartTypes, map[string]tfattr.Value{
 		"max_restarts": types.Int64Value(training.DefaultMaxRestarts), "fatal_exit_codes": set,
+		"on_preemption": types.StringValue(string(training.PreemptionRestarts)),
 	}), set
 }
 
-var restartTypes = map[string]tfattr.Type{"max_restarts": types.Int64Type, "fatal_exit_codes": types.SetType{ElemType: types.Int64Type}}
+var restartTypes = map[string]tfattr.Type{
+	"max_restarts": types.Int64Type, "fatal_exit_codes": types.SetType{ElemType: types.Int64Type}, "on_preemption": types.StringType,
+}
 
 func restartPolicy() schema.SingleNestedAttribute {
 	object, codes := restartDefault()
 	return schema.SingleNestedAttribute{
 		Optional: true, Computed: true,
 		Default: objectdefault.StaticValue(object),
-		MarkdownDescription: "What a crash costs. Preemption, eviction and the loss of a host always restart the job and are never counted." +
+		MarkdownDescription: "What a crash costs. Preemption, eviction and the loss of a host restart the job and are not counted, unless `on_preemption` says so." +
 			replaces,
-		PlanModifiers: []planmodifier.Object{objectplanmodifier.RequiresReplace()},
+		PlanModifiers: []planmodifier.Object{objectplanmodifier.RequiresReplaceIf(otherPolicy, "Another policy makes a new job.", "Another policy makes a new job.")},
 		Attributes: map[string]schema.Attribute{
 			"max_restarts": schema.Int64Attribute{
 				Optional: true, Computed: true,
@@ -221,6 +241,13 @@ func restartPolicy() schema.SingleNestedAttribute {
 				MarkdownDescription: fmt.Sprintf("How many crashes are forgiven before the job fails (default %d). "+
 					"When a host of one slice is lost, a host of another may exit first, and that counts as a crash: 0 is for jobs that must not restart.", training.DefaultMaxRestarts),
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
+			},
+			"on_preemption": schema.StringAttribute{
+				Optional: true, Computed: true,
+				Default: stringdefault.StaticString(string(training.PreemptionRestarts)),
+				MarkdownDescription: "What the preemption, eviction or loss of a host does: `restart` (default: the job restarts, and it is not counted), " +
+					"`count` (it restarts and counts as a crash) or `fail` (the job fails).",
+				Validators: []validator.String{stringvalidator.OneOf(training.OnPreemptions...)},
 			},
 			"fatal_exit_codes": schema.SetAttribute{
 				Optional: true, Computed: true, ElementType: types.Int64Type,
@@ -245,24 +272,23 @@ func computed() map[string]schema.Attribute {
 			MarkdownDescription: "Where the job stands: `Pending`, `Admitted`, `Starting`, `Running`, `Restarting`, `Suspended`, `Succeeded`, `Failed`, " +
 				"or `GONE` when its object is gone and its result not known.",
 		},
-		"reason":      schema.StringAttribute{Computed: true, MarkdownDescription: "Why, in one word, such as `WaitingForQuota` or `FatalExitCode`; empty while all is well."},
-		"message":     schema.StringAttribute{Computed: true, MarkdownDescription: "Why, in the controller's own words."},
-		"restarts":    schema.Int64Attribute{Computed: true, MarkdownDescription: "How often the job restarted, for whatever reason."},
-		"flavor":      schema.StringAttribute{Computed: true, MarkdownDescription: "The flavor it was admitted to."},
+		"reason":   schema.StringAttribute{Computed: true, MarkdownDescription: "Why, in one word, such as `WaitingForQuota` or `FatalExitCode`; empty while all is well."},
+		"message":  schema.StringAttribute{Computed: true, MarkdownDescription: "Why, in the controller's own words."},
+		"restarts": schema.Int64Attribute{Computed: true, MarkdownDescription: "How often the job restarted, for whatever reason."},
+		"flavor":   schema.StringAttribute{Computed: true, MarkdownDescription: "The flavor it was admitted to."},
+		"conditions": schema.ListNestedAttribute{
+			Computed: true, MarkdownDescription: "The conditions of the job's Workload and JobSet, the oldest first.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"of":      schema.StringAttribute{Computed: true, MarkdownDescription: "`Workload` (Kueue's) or `JobSet`."},
+				"type":    schema.StringAttribute{Computed: true, MarkdownDescription: "Its name, such as `Admitted` or `Completed`."},
+				"status":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it holds."},
+				"reason":  schema.StringAttribute{Computed: true, MarkdownDescription: "Why, in one word."},
+				"message": schema.StringAttribute{Computed: true, MarkdownDescription: "Why, in the controller's own words."},
+				"since":   schema.StringAttribute{Computed: true, MarkdownDescription: "When it became so (RFC 3339)."},
+			}},
+		},
 		"created_at":  schema.StringAttribute{Computed: true, MarkdownDescription: "When the job was created (RFC 3339).", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 		"started_at":  schema.StringAttribute{Computed: true, MarkdownDescription: "When all its hosts were first seen ready, or it was admitted if they never were (RFC 3339)."},
 		"finished_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When it ended (RFC 3339)."},
 	}
-}
-
-// otherSlice: two spellings of one slice (v6e-16, v6e-4x4) are the same job.
-func otherSlice(_ context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
-	was, errWas := accelerator.Resolve(req.StateValue.ValueString())
-	is, errIs := accelerator.Resolve(req.PlanValue.ValueString())
-	resp.RequiresReplace = errWas != nil || errIs != nil || was != is
-}
-
-// comesOrGoes: Kueue lets a job change its priority class, not lose or gain it.
-func comesOrGoes(_ context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
-	resp.RequiresReplace = !req.PlanValue.IsUnknown() && req.StateValue.IsNull() != req.PlanValue.IsNull()
 }

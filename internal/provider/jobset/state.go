@@ -1,9 +1,12 @@
 package jobset
 
 import (
+	"cmp"
+	"context"
 	"time"
 
 	tfattr "github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	jobsetv1 "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -24,9 +27,25 @@ func (m *model) show(r training.Run) {
 	if r.UID != "" {
 		m.UID = types.StringValue(r.UID)
 	}
+	m.Conditions = conditions(r.Conditions)
 	stamp(&m.CreatedAt, r.Created, false)
 	stamp(&m.StartedAt, r.Started, r.State.Finished())
 	stamp(&m.FinishedAt, r.Finished, false)
+}
+
+var conditionType = types.ObjectType{AttrTypes: map[string]tfattr.Type{
+	"of": types.StringType, "type": types.StringType, "status": types.BoolType, "reason": types.StringType, "message": types.StringType, "since": types.StringType,
+}}
+
+func conditions(all []training.Condition) types.List {
+	values := []tfattr.Value{}
+	for _, c := range all {
+		values = append(values, types.ObjectValueMust(conditionType.AttrTypes, map[string]tfattr.Value{
+			"of": types.StringValue(c.Of), "type": types.StringValue(c.Type), "status": types.BoolValue(c.Status), "reason": types.StringValue(c.Reason),
+			"message": types.StringValue(c.Message), "since": types.StringValue(c.Since.UTC().Format(time.RFC3339)),
+		}))
+	}
+	return types.ListValueMust(conditionType, values)
 }
 
 // stamp sets a time; keep leaves one that is known already.
@@ -50,8 +69,16 @@ func (m model) finished() bool { return training.State(m.Status.ValueString()).F
 
 // keep takes over from an earlier reading how the job stands.
 func (m *model) keep(had model) {
-	m.Status, m.Reason, m.Message, m.Restarts, m.Flavor = had.Status, had.Reason, had.Message, had.Restarts, had.Flavor
+	m.Status, m.Reason, m.Message, m.Restarts, m.Flavor, m.Conditions = had.Status, had.Reason, had.Message, had.Restarts, had.Flavor, had.Conditions
 	m.StartedAt, m.FinishedAt = had.StartedAt, had.FinishedAt
+}
+
+// awaited makes unknown what waiting may change.
+func (m *model) awaited() {
+	for _, v := range []*types.String{&m.Status, &m.Reason, &m.Message, &m.Flavor, &m.StartedAt, &m.FinishedAt} {
+		*v = types.StringUnknown()
+	}
+	m.Restarts, m.Conditions = types.Int64Unknown(), types.ListUnknown(conditionType)
 }
 
 // settle gives every computed value that is still unknown one: after an apply
@@ -61,6 +88,9 @@ func (m *model) settle() {
 		if v.IsUnknown() {
 			*v = types.StringNull()
 		}
+	}
+	if m.Conditions.IsUnknown() || m.Conditions.IsNull() {
+		m.Conditions = conditions(nil)
 	}
 	if m.Restarts.IsUnknown() {
 		m.Restarts = types.Int64Value(0)
@@ -97,9 +127,9 @@ func known(state types.Map, live map[string]string) types.Map {
 	return conn.StringMap(out)
 }
 
-// imported fills in everything that a JobSet shows.
-func (m *model) imported(js *jobsetv1.JobSet, owner string) {
-	s := training.FromJobSet(js)
+// imported fills in everything that a job that was read shows.
+func (m *model) imported(ctx context.Context, s training.Spec, owner string, diags *diag.Diagnostics) {
+	m.importedPods(ctx, s, diags)
 	m.Queue, m.Priority = optional(s.Queue), optional(s.Priority)
 	m.Accelerator, m.Slices = types.StringValue(s.Slice.Name), types.Int64Value(int64(s.Slices))
 	m.Image, m.Command, m.Args = types.StringValue(s.Image), optionalList(s.Command), optionalList(s.Args)
@@ -120,8 +150,9 @@ func (m *model) imported(js *jobsetv1.JobSet, owner string) {
 	}
 	m.Restart = types.ObjectValueMust(restartTypes, map[string]tfattr.Value{
 		"max_restarts": types.Int64Value(int64(s.Restart.MaxRestarts)), "fatal_exit_codes": types.SetValueMust(types.Int64Type, codes),
+		"on_preemption": types.StringValue(string(cmp.Or(s.Restart.OnPreemption, training.PreemptionRestarts))),
 	})
-	m.TTL, m.Grace = optionalDuration(s.TTL), optionalDuration(s.GracePeriod)
+	m.TTL, m.Grace, m.MaxRunTime = optionalDuration(s.TTL), optionalDuration(s.GracePeriod), optionalDuration(s.MaxRunTime)
 	m.WaitFor = types.StringValue(string(training.LevelAdmitted))
 }
 
