@@ -216,9 +216,12 @@ func (s Spec) basePod() corev1.PodTemplateSpec {
 		ObjectMeta: metav1.ObjectMeta{Labels: s.jobLabels(), Annotations: maps.Clone(s.PodAnnotations)},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: ptr.To(int64(grace.Seconds())),
-			ServiceAccountName:            s.ServiceAccount,
-			SchedulerName:                 s.SchedulerName,
-			Tolerations:                   []corev1.Toleration{lost(corev1.TaintNodeNotReady), lost(corev1.TaintNodeUnreachable)},
+			// As process 1 a program would not hear SIGTERM unless it handles it,
+			// and would have to take its orphans: here the pause container does.
+			ShareProcessNamespace: ptr.To(true),
+			ServiceAccountName:    s.ServiceAccount,
+			SchedulerName:         s.SchedulerName,
+			Tolerations:           []corev1.Toleration{lost(corev1.TaintNodeNotReady), lost(corev1.TaintNodeUnreachable)},
 			Volumes: []corev1.Volume{{
 				Name:         volumeShm,
 				VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}},

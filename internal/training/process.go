@@ -1,10 +1,115 @@
 package training
 
-// processCommand is how a container starts the program: argv as it is, or a
-// script by the image's shell.
+import "strings"
+
+// processCommand is how a container starts its program: argv as it is, with
+// nothing around it, or a script under a shell that passes signals on.
 func processCommand(shell string, command, args []string) (argv, rest []string) {
 	if shell == "" {
 		return command, args
 	}
-	return []string{"/bin/sh", "-c", shell}, nil
+	return ShellCommand(shell), nil
 }
+
+// ShellCommand is the command line of a container that runs a shell script:
+// by bash where the image has it, else by its sh, with pipefail where that
+// shell knows it. The exit code is the script's.
+//
+// A container runtime signals the first process of a container only, and a
+// shell that waits for a command neither dies of SIGTERM nor passes it on. So
+// the script runs in a shell of its own, and the one above passes the signal to
+// the script's processes and stays until they have ended, since its own end
+// would be theirs.
+func ShellCommand(script string) []string {
+	return []string{"/bin/sh", "-c", verbatim(pickShell), "sh", verbatim(supervisor), verbatim(script)}
+}
+
+// verbatim escapes what a kubelet would expand in a command: $(NAME), and $$,
+// which it makes one.
+func verbatim(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteByte(s[i])
+		if s[i] == '$' && i+1 < len(s) && (s[i+1] == '$' || s[i+1] == '(') {
+			b.WriteByte('$')
+		}
+	}
+	return b.String()
+}
+
+// pickShell replaces itself by the shell that runs the supervisor, $1, on the
+// script, $2.
+const pickShell = `s=$(command -v bash || command -v sh) && exec "$s" -c "$1" "$s" "$2"`
+
+// supervisor runs the script, $1, by the shell $0. It needs a POSIX shell, kill
+// and sleep, and /proc.
+//
+// A script that is told to end does not begin its next command; when the one
+// that ran ended well, the script has still not done its part, which is 143.
+//
+// Every process of the group gets SIGTERM once, but one that reads a pipe only
+// when nobody writes to that pipe any more and it had time to read the rest:
+// in `train | tee log` the log is to take what train says at the end.
+//
+// The trap itself does the work: a signal may come at any moment, also just
+// before the shell begins to wait.
+var supervisor = strings.TrimSpace(`
+stop=
+group_of() {
+  { IFS= read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+  set -- ${line##*) }
+  case $1 in Z|X) return 1 ;; esac
+  group=$3
+}
+look() {
+  members=
+  for p in /proc/[0-9]*; do
+    p=${p#/proc/}
+    if [ "$p" != "$$" ] && group_of "$p" && [ "$group" = "$mine" ]; then members="$members $p"; fi
+  done
+}
+fed() {
+  for w in $members; do
+    for fd in 1 2; do
+      [ "/proc/$w/fd/$fd" -ef "/proc/$1/fd/0" ] && return 0
+    done
+  done
+  return 1
+}
+end() {
+  trap : TERM INT QUIT HUP
+  stop=1
+  group_of "$$" && mine=$group
+  told=' '
+  drained=' '
+  while look; [ -n "$members" ]; do
+    for p in $members; do
+      case $told in *" $p "*) continue ;; esac
+      if [ -p "/proc/$p/fd/0" ]; then
+        if fed "$p"; then continue; fi
+        case $drained in *" $p "*) ;; *) drained="$drained$p "; continue ;; esac
+      fi
+      told="$told$p "
+      kill -TERM "$p" 2>/dev/null
+    done
+    sleep 0.2 2>/dev/null || sleep 1
+  done
+}
+trap end TERM INT QUIT HUP
+flags=
+"$0" -c 'set -o pipefail' 2>/dev/null && flags='-o pipefail'
+[ -z "$stop" ] || exit 143
+(
+  trap - INT QUIT
+  exec "$0" $flags -c "trap 'c=\$?; [ \$c -ne 0 ] || c=143; exit \$c' TERM; $1" sh
+) &
+main=$!
+[ -z "$stop" ] || end
+wait "$main"
+code=$?
+[ -n "$stop" ] || exit "$code"
+wait "$main" 2>/dev/null
+last=$?
+[ "$last" -eq 127 ] || code=$last
+exit "$code"
+`)
