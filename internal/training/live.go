@@ -89,6 +89,11 @@ func Get(ctx context.Context, c *kube.Client, namespace, name string) (Run, erro
 		return Run{}, err
 	}
 	r.refine(js, jobs.Items, pools)
+	if r.State == Failed {
+		if err := findFailure(ctx, c, &r, jobs.Items); err != nil {
+			return Run{}, err
+		}
+	}
 	return r, nil
 }
 
@@ -249,15 +254,7 @@ func (s *SliceRun) job(job *batchv1.Job, run State) {
 // explainFailure adds what the first failed Job said: it names the pod, the
 // container and the exit code where the JobSet names the Job alone.
 func (r *Run) explainFailure(jobs []batchv1.Job) {
-	var first *batchv1.JobCondition
-	for i := range jobs {
-		for j := range jobs[i].Status.Conditions {
-			c := &jobs[i].Status.Conditions[j]
-			if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue && (first == nil || c.LastTransitionTime.Before(&first.LastTransitionTime)) {
-				first = c
-			}
-		}
-	}
+	_, first := firstFailed(jobs)
 	if first != nil && first.Message != "" {
 		r.Message += ": " + first.Message
 		if r.Reason == ReasonFatalExitCode && strings.Contains(first.Message, "condition DisruptionTarget matching") {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,7 +53,7 @@ func job(t *testing.T, name string) training.Spec {
 // The life of jobs on the real controllers.
 func TestJobsOnTheRealControllers(t *testing.T) {
 	cl := cluster(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	submit := func(t *testing.T, s training.Spec) types.NamespacedName {
 		t.Helper()
@@ -258,37 +257,7 @@ func TestJobsOnTheRealControllers(t *testing.T) {
 		}
 	})
 
-	t.Run("a fatal exit code fails it at once", func(t *testing.T) {
-		s := job(t, "typo")
-		s.PodAnnotations = map[string]string{"pod-fail.stage.kwok.x-k8s.io/exit-code": "127"}
-		key := submit(t, s)
-		r, _ := wait(t, key, training.LevelCompleted)
-		if r.State != training.Failed || r.Reason != training.ReasonFatalExitCode || r.Restarts != 0 {
-			t.Errorf("got %s (%s) after %d restarts: %s", r.State, r.Reason, r.Restarts, r.Message)
-		}
-		remove(t, key)
-	})
-
-	t.Run("crashes are counted, an eviction is not", func(t *testing.T) {
-		s := job(t, "evicted")
-		s.Restart.MaxRestarts = 1
-		s.PodAnnotations = map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": "1h", "pod-complete.stage.kwok.x-k8s.io/jitter-delay": "1h"}
-		key := submit(t, s)
-		wait(t, key, training.LevelRunning)
-		evict(ctx, t, cl, key)
-		if err := until(ctx, func() bool {
-			r, err := training.Get(ctx, cl, key.Namespace, key.Name)
-			return err == nil && r.Restarts == 1
-		}); err != nil {
-			r, err := training.Get(ctx, cl, key.Namespace, key.Name)
-			t.Fatalf("no restart after an eviction: %+v %v", r, err)
-		}
-		r, _ := wait(t, key, training.LevelRunning)
-		if r.CountedRestarts != 0 {
-			t.Errorf("the eviction was counted: %+v", r)
-		}
-		remove(t, key)
-	})
+	t.Run("disruptions cost nothing, crashes do", func(t *testing.T) { disruptions(ctx, t, cl, stage(t)) })
 }
 
 func use(ctx context.Context, t *testing.T, cl *kube.Client) map[string]training.PoolUse {
@@ -314,19 +283,6 @@ func occupied(t *testing.T, r training.Run) map[string]training.PoolUse {
 	return want
 }
 
-// evict evicts one pod through the API.
-func evict(ctx context.Context, t *testing.T, cl *kube.Client, key types.NamespacedName) {
-	t.Helper()
-	var pods corev1.PodList
-	if err := cl.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels{"jobset.sigs.k8s.io/jobset-name": key.Name}); err != nil || len(pods.Items) == 0 {
-		t.Fatalf("%d pods: %v", len(pods.Items), err)
-	}
-	pod := &pods.Items[0]
-	if err := cl.SubResource("eviction").Create(ctx, pod, eviction(pod)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func until(ctx context.Context, ok func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -338,8 +294,4 @@ func until(ctx context.Context, ok func() bool) error {
 		}
 	}
 	return nil
-}
-
-func eviction(pod *corev1.Pod) *policyv1.Eviction {
-	return &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 }

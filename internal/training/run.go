@@ -64,6 +64,9 @@ type Run struct {
 
 	HostsWanted, HostsReady, HostsDone int
 
+	// Failure is filled by Get for a failed run whose pods are still there.
+	Failure *Failure
+
 	Restarts        int // all of them
 	CountedRestarts int // those that MaxRestarts limits
 	MaxRestarts     int

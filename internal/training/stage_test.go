@@ -26,6 +26,7 @@ import (
 // starts with the first of them.
 var (
 	startStage = sync.OnceValues(newStage)
+	stagePlane *controlplane.ControlPlane
 	stopStage  func() error
 )
 
@@ -51,6 +52,13 @@ func cluster(t *testing.T) *kube.Client {
 	return cl
 }
 
+// stage is the control plane of cluster, to let things happen on it.
+func stage(t *testing.T) *controlplane.ControlPlane {
+	t.Helper()
+	cluster(t)
+	return stagePlane
+}
+
 func newStage() (*kube.Client, error) {
 	ctx := context.Background()
 	programs, err := binaries.ControlPlane(ctx, nil)
@@ -68,6 +76,7 @@ func newStage() (*kube.Client, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	stagePlane = cp
 	stopStage = func() error { return errors.Join(cp.Stop(ctx), os.RemoveAll(dir)) }
 	if err := cp.Nodes(ctx, "system", []*corev1.Node{node("system-0", nil, nil)}); err != nil {
 		return nil, err

@@ -124,6 +124,10 @@ func TestRealControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	if err := cp.Disrupt(t.Context(), "system-0", Evict); err == nil || !strings.Contains(err.Error(), "a controller; only hosts of jobs are disrupted") {
+		t.Errorf("the host of the controllers: %v", err)
+	}
+
 	t.Run("logs of controllers and of simulated hosts", func(t *testing.T) {
 		for ns, want := range map[string]string{"jobset-system": "certs ready", "kueue-system": "Starting manager", "research": "[simulated host v5e-0-"} {
 			var pods corev1.PodList

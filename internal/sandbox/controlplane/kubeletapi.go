@@ -57,7 +57,11 @@ func (a *kubeletAPI) logs(w http.ResponseWriter, r *http.Request) {
 	if run == nil {
 		for _, c := range p.Spec.Containers {
 			if c.Name == r.PathValue("container") {
-				fmt.Fprintf(w, "[simulated host %s] would run %s with %q\n", p.Spec.NodeName, c.Image, append(c.Command, c.Args...))
+				text := fmt.Sprintf("[simulated host %s] would run %s with %q\n", p.Spec.NodeName, c.Image, append(c.Command, c.Args...))
+				if log := p.Annotations[LogAnnotation]; log != "" {
+					text += strings.TrimSuffix(log, "\n") + "\n"
+				}
+				_, _ = io.WriteString(w, tailOf(text, r.FormValue("tailLines")))
 			}
 		}
 		return
@@ -68,11 +72,7 @@ func (a *kubeletAPI) logs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.Close()
-	tail, err := strconv.Atoi(r.FormValue("tailLines"))
-	if err != nil {
-		tail = -1
-	}
-	if err := skipToTail(f, tail); err != nil {
+	if err := skipToTail(f, tailLines(r.FormValue("tailLines"))); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -80,6 +80,34 @@ func (a *kubeletAPI) logs(w http.ResponseWriter, r *http.Request) {
 	if r.FormValue("follow") == "true" {
 		follow(r.Context(), w, f)
 	}
+}
+
+// tailLines is how many lines are asked for; negative means all.
+func tailLines(asked string) int {
+	n, err := strconv.Atoi(asked)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func tailOf(text, asked string) string { return text[tailAt(text, tailLines(asked)):] }
+
+// tailAt is where the last n lines of text begin; negative means all.
+func tailAt(text string, n int) int {
+	if n < 0 {
+		return 0
+	}
+	end := len(text)
+	text = strings.TrimSuffix(text, "\n")
+	at := len(text)
+	for ; n > 0 && at > 0; n-- {
+		at = max(0, strings.LastIndexByte(text[:at], '\n'))
+	}
+	if at > 0 {
+		at++ // behind the newline
+	}
+	return min(at, end)
 }
 
 // skipToTail moves to where the last n lines begin; negative means all.
@@ -91,15 +119,7 @@ func skipToTail(f *os.File, n int) error {
 	if err != nil {
 		return err
 	}
-	text := strings.TrimSuffix(string(b), "\n")
-	at := len(text)
-	for ; n > 0 && at > 0; n-- {
-		at = max(0, strings.LastIndexByte(text[:at], '\n'))
-	}
-	if at > 0 {
-		at++ // behind the newline
-	}
-	_, err = f.Seek(int64(min(at, len(b))), io.SeekStart)
+	_, err = f.Seek(int64(tailAt(string(b), n)), io.SeekStart)
 	return err
 }
 

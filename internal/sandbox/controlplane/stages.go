@@ -25,6 +25,8 @@ func renderStages(job time.Duration) (string, error) {
 		"Ours":            processPodQuery,
 		"Version":         kubeletVersion,
 		"KubeletPort":     kubeletPort,
+		"Lost":            lostAnnotation,
+		"Log":             LogAnnotation,
 	})
 	if err != nil {
 		return "", fmt.Errorf("preparing KWOK's stages: %w", err)

@@ -82,6 +82,7 @@ func TestNodesAndRestart(t *testing.T) {
 	if diff := cmp.Diff(want, names(t, cp)); diff != "" {
 		t.Errorf("nodes after a restart (-want +got):\n%s", diff)
 	}
+	disruptHosts(t, cp)
 	onlyOurs(t, dir)
 }
 
