@@ -248,6 +248,13 @@ func (j *spotJob) remove() {
 // use as well.
 func disruptions(ctx context.Context, t *testing.T, cl *kube.Client, cp *controlplane.ControlPlane) {
 	spot(ctx, t, cl, cp)
+	t.Cleanup(func() {
+		for i := range spotSlices {
+			if err := cp.Nodes(context.WithoutCancel(ctx), fmt.Sprintf("spot-%d", i), nil); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 
 	t.Run("three disruptions, with peers that fail first", func(t *testing.T) {
 		j := submitSpot(ctx, t, cl, cp, "soaked", func(s *training.Spec) { s.Restart.MaxRestarts = 1 })

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/oauth2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -52,6 +53,7 @@ func training(name string, delay string) *jobset.JobSet {
 					ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"pod-complete.stage.kwok.x-k8s.io/delay": delay}},
 					Spec: corev1.PodSpec{
 						RestartPolicy: corev1.RestartPolicyNever,
+						NodeSelector:  tpuHosts("any")[0].Labels,
 						Tolerations:   []corev1.Toleration{{Key: "google.com/tpu", Operator: corev1.TolerationOpExists}},
 						Containers: []corev1.Container{{
 							Name: "main", Image: "trainer", Command: []string{"python", "train.py"},
@@ -127,6 +129,30 @@ func TestRealControllers(t *testing.T) {
 	if err := cp.Disrupt(t.Context(), "system-0", Evict); err == nil || !strings.Contains(err.Error(), "a controller; only hosts of jobs are disrupted") {
 		t.Errorf("the host of the controllers: %v", err)
 	}
+
+	t.Run("GKE's environment, and its refusals", func(t *testing.T) {
+		var pods corev1.PodList
+		if err := cl.List(t.Context(), &pods, client.InNamespace("research"), client.MatchingLabels{jobSetLabel: "first"}); err != nil || len(pods.Items) != 4 {
+			t.Fatalf("%d pods, %v", len(pods.Items), err)
+		}
+		for _, p := range pods.Items {
+			want := []corev1.EnvVar{
+				{Name: envWorkerID, Value: p.Labels[hostLabel]},
+				{Name: envHostnames, Value: "first-slice-0-0.first,first-slice-0-1.first,first-slice-0-2.first,first-slice-0-3.first"},
+				{Name: envTopology, Value: "4x4"},
+			}
+			if diff := cmp.Diff(want, p.Spec.Containers[0].Env[1:]); diff != "" { // the first is the Job controller's
+				t.Errorf("pod %s (-want +got):\n%s", p.Name, diff)
+			}
+		}
+		refused := pods.Items[0]
+		refused.ObjectMeta = metav1.ObjectMeta{Name: "anywhere", Namespace: "research"}
+		refused.Spec.NodeSelector, refused.Spec.NodeName = nil, ""
+		err := cl.Create(t.Context(), &refused)
+		if want := `admission webhook "warden-validating.common-webhooks.networking.gke.io" denied the request: GKE Warden rejected the request because it violates one or more constraints.`; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a pod without a topology: %v", err)
+		}
+	})
 
 	t.Run("logs of controllers and of simulated hosts", func(t *testing.T) {
 		for ns, want := range map[string]string{"jobset-system": "certs ready", "kueue-system": "Starting manager", "research": "[simulated host v5e-0-"} {

@@ -64,6 +64,7 @@ type ControlPlane struct {
 	egress *egress
 
 	kubelet        *kubelet
+	warden         *warden // GKE's admission
 	visibilityOnce sync.Once
 	visibilityOK   bool
 	stopped        context.CancelFunc // ends the background work
@@ -158,6 +159,11 @@ func (cp *ControlPlane) start(ctx context.Context) (err error) {
 	if err := cp.whileAlive(ctx, "kube-apiserver to be ready", cp.apiReady); err != nil {
 		return err
 	}
+	w, err := cp.serveWarden(ctx)
+	if err != nil {
+		return err
+	}
+	cp.warden = w
 	if err := cp.run(controllerManager(files), scheduler(files), kwok(files)); err != nil {
 		return err
 	}

@@ -143,4 +143,7 @@ func (cp *ControlPlane) stopParts() {
 		writers.Go(func() { p.current().Stop(p.grace) })
 	}
 	writers.Wait()
+	if cp.warden != nil {
+		_ = cp.warden.server.Close()
+	}
 }
