@@ -49,7 +49,8 @@ func mutates(name string, r *http.Request) bool {
 }
 
 func (s *Set) serve(a api, c Call, next http.Handler, w http.ResponseWriter, r *http.Request) {
-	c, rule := s.meet(c)
+	was := s.past.before(r)
+	c, rule := s.meet(c, was != nil)
 	if s.tell(c, Before) {
 		cut(w, true)
 	}
@@ -71,10 +72,8 @@ func (s *Set) serve(a api, c Call, next http.Handler, w http.ResponseWriter, r *
 	case Reset:
 		cut(w, true)
 	case Stale:
-		if was := s.past.before(r); was != nil {
-			was.send(w)
-			return
-		}
+		was.send(w)
+		return
 	}
 	if streams(r) { // what has no end has no effect to wait for
 		if rule.Kind == Slow {

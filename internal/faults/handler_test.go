@@ -133,6 +133,24 @@ func TestStaleReads(t *testing.T) {
 	}
 }
 
+// What was never answered before cannot be stale: that is no hit.
+func TestTheFirstReadIsNotStale(t *testing.T) {
+	var s Set
+	url, _ := behind(t, &s)
+	if _, err := s.Add(Rule{Kind: Stale, Times: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"1", "1", "1", "2"} {
+		_, _, body, err := once(t.Context(), http.MethodGet, url)
+		if err != nil || body != want {
+			t.Errorf("read %d: %q, %v, want %q", i+1, body, err, want)
+		}
+	}
+	if r := s.List()[0]; r.Seen != 4 || r.Hits != 2 {
+		t.Errorf("seen %d, hit %d, want 4 and 2", r.Seen, r.Hits)
+	}
+}
+
 // A hook sees each call at each stage, in their order, and cuts it off where it
 // likes.
 func TestHooks(t *testing.T) {

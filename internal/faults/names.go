@@ -2,6 +2,7 @@ package faults
 
 import (
 	"net/http"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,8 +36,8 @@ var routes = sync.OnceValue(func() []route {
 			continue
 		}
 		for _, r := range append([]*annotations.HttpRule{rule}, rule.AdditionalBindings...) {
-			if verb, path := binding(r); path != "" {
-				out = append(out, route{verb, pathPattern(path), string(m.Name())})
+			if verb, template := binding(r); template != "" {
+				out = append(out, route{verb, pathPattern(template), string(m.Name())})
 			}
 		}
 	}
@@ -149,4 +150,42 @@ func kubeMethod(r *http.Request) string {
 		name += "/" + strings.Join(parts[2:], "/")
 	}
 	return "kube " + verb + " " + name
+}
+
+// verbs are those of an API server's requests.
+var verbs = []string{http.MethodGet, "WATCH", http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions}
+
+// nameable tells whether there can be a request (a read) whose method fits the
+// pattern: a typing error would wait for its call in vain.
+func nameable(method string, read bool) bool {
+	fixed := method
+	wild := strings.IndexAny(method, `*?[\`)
+	if wild >= 0 {
+		fixed = method[:wild]
+	}
+	switch {
+	case method == "" || wild == 0:
+		return true
+	case strings.HasPrefix(fixed, "kube "):
+		verb, rest, whole := strings.Cut(fixed[len("kube "):], " ")
+		return slices.ContainsFunc(verbs, func(v string) bool {
+			if read && v != http.MethodGet && v != http.MethodHead {
+				return false // what is watched is never answered from the past
+			}
+			return v == verb && whole && (rest != "" || wild >= 0) || !whole && wild >= 0 && strings.HasPrefix(v, verb)
+		})
+	case strings.HasPrefix(fixed, "compute."):
+		collection, action, whole := strings.Cut(fixed[len("compute."):], ".")
+		if wild >= 0 {
+			return true
+		}
+		reads := action == "get" || action == "list"
+		return whole && collection != "" && action != "" && (reads || !read)
+	case wild >= 0 && (strings.HasPrefix("kube ", fixed) || strings.HasPrefix("compute.", fixed)):
+		return true
+	}
+	return slices.ContainsFunc(routes(), func(one route) bool {
+		fits, _ := path.Match(pattern(method), one.method)
+		return fits && (!read || one.verb == http.MethodGet)
+	})
 }

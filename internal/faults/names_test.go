@@ -48,3 +48,40 @@ func TestMethodNames(t *testing.T) {
 		}
 	}
 }
+
+func TestMethodsThatThereCanBe(t *testing.T) {
+	for _, c := range []struct {
+		method           string
+		request, isARead bool
+	}{
+		{"", true, true},
+		{"*", true, true},
+		{"*NodePool*", true, true},
+		{"CreateNodePool", true, false},
+		{"createnodepool", false, false},
+		{"CreateNodePol", false, false},
+		{"CreateNodePol*", false, false},
+		{"Create*", true, false},
+		{"List*", true, true},
+		{"GetCluster", true, true},
+		{"c*", true, true}, // compute
+		{"compute.resourcePolicies.insert", true, false},
+		{"compute.resourcePolicies.get", true, true},
+		{"compute.resourcePolicies", false, false},
+		{"compute.*", true, true},
+		{"kube *", true, true},
+		{"kube PATCH jobsets", true, false},
+		{"kube GET *", true, true},
+		{"kube GET /readyz", true, true},
+		{"kube WATCH pods", true, false},
+		{"kube P* jobsets", true, false},
+		{"kube patch jobsets", false, false},
+		{"kube jobsets", false, false},
+		{"kube GET", false, false},
+		{"kubectl", false, false},
+	} {
+		if request, read := nameable(c.method, false), nameable(c.method, true); request != c.request || read != c.isARead {
+			t.Errorf("%q: %v, as a read %v; want %v, %v", c.method, request, read, c.request, c.isARead)
+		}
+	}
+}

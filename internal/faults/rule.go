@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -56,8 +57,9 @@ type Rule struct {
 
 	Call int `json:"call,omitempty"` // only the nth call that fits: 1 is the next; 0 is every call
 	// Probability is the share of the calls that fit, 0 to 1; 0 is all of
-	// them. Whether a call is hit follows from the seed, the method, the object
-	// and how often that was called: not from what else happens meanwhile.
+	// them. Whether a call is hit follows from the seed, the kind of fault, the
+	// method, the object and how often that was called since the rule is there:
+	// not from what else happens meanwhile, or happened before.
 	Probability float64 `json:"probability,omitempty"`
 	Seed        uint64  `json:"seed,omitempty"`
 	Times       int     `json:"times,omitempty"` // at most so often; 0 is without end
@@ -85,6 +87,12 @@ func (r Rule) Check() error {
 	if _, err := path.Match(pattern(r.Method), "x"); err != nil {
 		return bad("method %q is not a pattern; want a name such as CreateNodePool, or one with * such as \"kube *\"", r.Method)
 	}
+	if !nameable(r.Method, r.Kind == Stale) {
+		if r.Kind == Stale && nameable(r.Method, false) {
+			return bad("kind %s is for reads, and method %q is none", Stale, r.Method)
+		}
+		return bad("no request has the method %q; want a name of GKE's such as CreateNodePool, compute.COLLECTION.ACTION, \"kube VERB RESOURCE\" with VERB in capitals, or any of them with *", r.Method)
+	}
 	known := false
 	for _, k := range Kinds {
 		known = known || k == r.Kind
@@ -95,10 +103,14 @@ func (r Rule) Check() error {
 		return bad("kind %q; want one of %s", r.Kind, kinds())
 	case r.Call < 0 || r.Times < 0:
 		return bad("call and times count from 1; 0 is every call and without end")
-	case r.Probability < 0 || r.Probability > 1:
+	case !(r.Probability >= 0 && r.Probability <= 1): // NaN is neither
 		return bad("probability %g; want more than 0, at most 1", r.Probability)
 	case r.Call > 0 && r.Probability > 0:
 		return bad("the nth call and a probability exclude each other")
+	case r.Seed != 0 && r.Probability == 0:
+		return bad("a seed is of no use without a probability")
+	case status && r.Code == 0:
+		return bad("kind %s wants a code of 400 to 599, such as 429 or 503", r.Kind)
 	case status && (r.Code < 400 || r.Code > 599):
 		return bad("code %d; a request that goes wrong is answered with 400 to 599, such as 429 or 503", r.Code)
 	case !status && (r.Code != 0 || r.Message != "" || r.RetryAfter != 0):
@@ -134,18 +146,21 @@ func (r *Rule) fits(c Call) bool {
 	return strings.Contains(c.Path, r.Object)
 }
 
-// meets counts a call and tells whether the rule hits it.
-func (r *Rule) meets(c Call) bool {
+// meets counts a call and tells whether the rule hits it. past says that there
+// is an earlier answer to it; without one no read can be stale.
+func (r *Rule) meets(c Call, past bool) bool {
 	if !r.fits(c) {
 		return false
 	}
 	r.Seen++
 	switch {
+	case r.Kind == Stale && !past:
+		return false
 	case r.Times > 0 && r.Hits >= r.Times:
 		return false
 	case r.Call > 0 && r.Seen != r.Call:
 		return false
-	case r.Probability > 0 && chance(r.Seed, r.ID, c) >= r.Probability:
+	case r.Probability > 0 && chance(*r, c) >= r.Probability:
 		return false
 	}
 	r.Hits++
@@ -153,13 +168,14 @@ func (r *Rule) meets(c Call) bool {
 }
 
 // chance is a number from 0 to below 1 that depends on nothing but its
-// arguments.
-func chance(seed uint64, rule string, c Call) float64 {
+// arguments, and of the rule on nothing but its seed and what it does: rules of
+// one seed do not hit the same calls.
+func chance(r Rule, c Call) float64 {
 	h := fnv.New64a()
 	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:], seed)
+	binary.LittleEndian.PutUint64(b[:], r.Seed)
 	binary.LittleEndian.PutUint64(b[8:], uint64(c.Nth))
-	for _, part := range [][]byte{b[:], []byte(rule), []byte(c.Method), []byte(c.Path)} {
+	for _, part := range [][]byte{b[:], []byte(r.Kind), []byte(strconv.Itoa(r.Code)), []byte(c.Method), []byte(c.Path)} {
 		_, _ = h.Write(part) // a hash never fails
 		_, _ = h.Write([]byte{0})
 	}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,11 @@ func TestRulesThatCannotWorkAreRefused(t *testing.T) {
 		"is not a pattern":                                {Kind: Reset, Method: "Create["},
 		"count from 1":                                    {Kind: Reset, Call: -1},
 		"a delay is not negative":                         {Kind: Lost, Delay: -1},
+		"probability NaN":                                 {Kind: Reset, Probability: math.NaN()},
+		"a seed is of no use":                             {Kind: Reset, Seed: 7},
+		"kind status wants a code":                        {Kind: Status},
+		`no request has the method "CreateNodePol"`:       {Kind: Reset, Method: "CreateNodePol"},
+		"is for reads":                                    {Kind: Stale, Method: "CreateNodePool"},
 	} {
 		if err := r.Check(); !errors.Is(err, ErrRule) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", r, err, want)
@@ -46,7 +52,7 @@ func TestWhichCallsARuleFits(t *testing.T) {
 		{Rule{Kind: Stale}, Call{Method: "x", Mutates: true}, false},
 		{Rule{Kind: Stale}, Call{Method: "x"}, true},
 	} {
-		if got := c.rule.meets(c.call); got != c.want {
+		if got := c.rule.meets(c.call, true); got != c.want {
 			t.Errorf("%+v meets %+v: %v", c.rule, c.call, got)
 		}
 	}
@@ -56,12 +62,17 @@ func TestWhichCallsARuleFits(t *testing.T) {
 func hits(t *testing.T, n int, rules ...Rule) string {
 	t.Helper()
 	var s Set
+	return s.hits(t, n, rules...)
+}
+
+func (s *Set) hits(t *testing.T, n int, rules ...Rule) string {
+	t.Helper()
 	if _, err := s.Add(rules...); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
 	for range n {
-		if _, r := s.meet(Call{Method: "M", Path: "/p"}); r != nil {
+		if _, r := s.meet(Call{Method: "M", Path: "/p"}, true); r != nil {
 			b.WriteString(r.ID)
 		} else {
 			b.WriteString(".")
@@ -76,7 +87,7 @@ func TestWhenARuleHits(t *testing.T) {
 		"11....": {{Kind: Reset, Times: 2}},
 		// A rule sees also the calls that an older rule hits.
 		"123...": {{Kind: Reset, Call: 1}, {Kind: Reset, Call: 2}, {Kind: Reset, Call: 3}},
-		"......": {{Kind: Reset, Method: "other"}},
+		"......": {{Kind: Reset, Method: "DeleteCluster"}},
 	} {
 		if got := hits(t, 6, rules...); got != want {
 			t.Errorf("%+v: %s, want %s", rules, got, want)
@@ -103,5 +114,20 @@ func TestAShareOfTheCalls(t *testing.T) {
 		if got := strings.Count(storm, id); got < n*3/100 || got > n*5/100 {
 			t.Errorf("rule %s of the storm hit %d of %d, want a twenty-fifth", id, got, n)
 		}
+	}
+}
+
+// A rule that is added again with its seed hits the same calls again, whatever
+// rules and calls there were before.
+func TestAShareIsReproduced(t *testing.T) {
+	var s Set
+	rule := Rule{Kind: Reset, Probability: .2, Seed: 1}
+	first := s.hits(t, 200, rule)
+	if _, err := s.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	again := s.hits(t, 200, rule)
+	if want := strings.ReplaceAll(first, "1", "2"); again != want {
+		t.Errorf("first\n%s\nthen\n%s", first, again)
 	}
 }

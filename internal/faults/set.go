@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -17,7 +18,7 @@ import (
 // that hits a call decides. The zero Set is empty and ready.
 type Set struct {
 	mu      sync.Mutex
-	rules   []*Rule
+	rules   []*inForce
 	last    int // number of the rule added last
 	file    string
 	calls   map[string]int // by method
@@ -26,6 +27,12 @@ type Set struct {
 	hooks   []*Hook
 	changed []func()
 	past    history
+}
+
+// inForce is a rule of a set.
+type inForce struct {
+	Rule
+	before map[string]int // what Set.same was when the rule came
 }
 
 // Load makes a set that keeps its rules in a file, and starts with what the
@@ -63,8 +70,7 @@ func (s *Set) Add(rules ...Rule) ([]Rule, error) {
 		for i := range out {
 			s.last++
 			out[i].ID, out[i].Seen, out[i].Hits = strconv.Itoa(s.last), 0, 0
-			r := out[i]
-			s.rules = append(s.rules, &r)
+			s.rules = append(s.rules, &inForce{out[i], maps.Clone(s.same)})
 		}
 	})
 	return out, err
@@ -80,15 +86,23 @@ func (s *Set) List() []Rule {
 func (s *Set) list() []Rule {
 	out := make([]Rule, len(s.rules))
 	for i, r := range s.rules {
-		out[i] = *r
+		out[i] = r.Rule
 	}
 	return out
 }
 
 // UnknownRuleError says that there is no such rule.
-type UnknownRuleError struct{ ID string }
+type UnknownRuleError struct {
+	ID    string
+	Known []string // the rules that there are
+}
 
-func (e *UnknownRuleError) Error() string { return fmt.Sprintf("there is no fault rule %s", e.ID) }
+func (e *UnknownRuleError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("there is no fault rule %q, nor any other", e.ID)
+	}
+	return fmt.Sprintf("there is no fault rule %q; want one of %s", e.ID, strings.Join(e.Known, ", "))
+}
 
 // Remove ends rules by id, all of them or none; without an id it ends every
 // rule. It returns those that it ended.
@@ -98,15 +112,19 @@ func (s *Set) Remove(ids ...string) ([]Rule, error) {
 	s.mu.Unlock()
 	for _, id := range ids {
 		if !slices.ContainsFunc(before, func(r Rule) bool { return r.ID == id }) {
-			return nil, &UnknownRuleError{id}
+			known := make([]string, len(before))
+			for i, r := range before {
+				known[i] = r.ID
+			}
+			return nil, &UnknownRuleError{ID: id, Known: known}
 		}
 	}
 	gone := []Rule{}
 	err := s.change(func() {
-		s.rules = slices.DeleteFunc(s.rules, func(r *Rule) bool {
+		s.rules = slices.DeleteFunc(s.rules, func(r *inForce) bool {
 			ends := len(ids) == 0 || slices.Contains(ids, r.ID)
 			if ends {
-				gone = append(gone, *r)
+				gone = append(gone, r.Rule)
 			}
 			return ends
 		})
@@ -123,7 +141,7 @@ func (s *Set) change(edit func()) error {
 	if err != nil {
 		s.rules = before
 	}
-	s.past.keep(slices.ContainsFunc(s.rules, func(r *Rule) bool { return r.Kind == Stale }))
+	s.past.keep(slices.ContainsFunc(s.rules, func(r *inForce) bool { return r.Kind == Stale }))
 	changed := slices.Clone(s.changed)
 	s.mu.Unlock()
 	for _, f := range changed {
@@ -150,8 +168,9 @@ func (s *Set) save() error {
 	return nil
 }
 
-// meet counts a call and returns the rule that it meets, or nil.
-func (s *Set) meet(c Call) (Call, *Rule) {
+// meet counts a call and returns the rule that it meets, or nil. past says that
+// there is an earlier answer to it.
+func (s *Set) meet(c Call, past bool) (Call, *Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calls == nil {
@@ -170,8 +189,10 @@ func (s *Set) meet(c Call) (Call, *Rule) {
 			}
 			continue
 		}
-		if r.meets(c) {
-			found := *r
+		since := c
+		since.Nth -= r.before[key]
+		if r.meets(since, past) {
+			found := r.Rule
 			hit = &found
 		}
 	}

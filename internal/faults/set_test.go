@@ -55,7 +55,7 @@ func TestAllRulesOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	var unknown *UnknownRuleError
-	if _, err := s.Remove("1", "9"); !errors.As(err, &unknown) || unknown.ID != "9" || len(s.List()) != 1 {
+	if _, err := s.Remove("1", "9"); !errors.As(err, &unknown) || unknown.ID != "9" || !strings.HasSuffix(err.Error(), `"9"; want one of 1`) || len(s.List()) != 1 {
 		t.Errorf("%v; in force: %+v", err, s.List())
 	}
 	if gone, err := s.Remove(); err != nil || len(gone) != 1 || !s.idle() {

@@ -44,7 +44,7 @@ func TestFaultRulesThatAreRefused(t *testing.T) {
 	if _, err := AddFaults(t.Context(), s.Dir(), faults.Rule{Kind: "typo"}); err == nil || !strings.Contains(err.Error(), `kind "typo"`) {
 		t.Errorf("a wrong rule: %v", err)
 	}
-	if _, err := RemoveFaults(t.Context(), s.Dir(), "7"); err == nil || !strings.Contains(err.Error(), "no fault rule 7") {
+	if _, err := RemoveFaults(t.Context(), s.Dir(), "7"); err == nil || !strings.Contains(err.Error(), `no fault rule "7", nor any other`) {
 		t.Errorf("an unknown rule: %v", err)
 	}
 	resp, err := http.Get(s.Endpoint() + faultsPath)

@@ -56,7 +56,8 @@ func newFaultAdd(s *term.Streams) *cobra.Command {
   lost          it is carried out, and not answered for --delay (default: until
                 the caller gives up), then the connection closes
   slow          it is carried out, and answered after --delay
-  stale         a read is answered with what it was answered before
+  stale         a read is answered with what it was answered before; the first
+                one of each kind after the rule came is not, and is no hit
 
 Methods are named as GKE's definition names them (CreateNodePool,
 ListOperations), for Compute Engine compute.COLLECTION.ACTION, for clusters
@@ -71,6 +72,9 @@ several rules that hit a request the oldest decides.`,
 		ValidArgs: kindNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.kind = args[0]
+			if cmd.Flags().Changed("probability") && o.rule.Probability == 0 {
+				return exit.Usagef("--probability 0 would hit nothing: want more than 0, at most 1, or no --probability to hit every call that fits")
+			}
 			return o.run(cmd.Context())
 		},
 	}
@@ -79,8 +83,8 @@ several rules that hit a request the oldest decides.`,
 	f.StringVar(&o.rule.Method, "method", "", "only calls of these methods (default: every method)")
 	f.StringVar(&o.rule.Object, "object", "", "only requests with this in their path: a project, cluster, namespace, name")
 	f.IntVar(&o.rule.Call, "call", 0, "only the nth call that fits, from now on (default: every one)")
-	f.Float64Var(&o.rule.Probability, "probability", 0, "only this share of the calls that fit, 0 to 1 (default: all)")
-	f.Uint64Var(&o.rule.Seed, "seed", 0, "with --probability: the same seed hits the same calls")
+	f.Float64Var(&o.rule.Probability, "probability", 0, "only this share of the calls that fit: more than 0, at most 1 (default: all)")
+	f.Uint64Var(&o.rule.Seed, "seed", 0, "with --probability: the same seed hits the same calls, counted from when the rule is added")
 	f.IntVar(&o.rule.Times, "times", 0, "at most so often (default: without end)")
 	f.IntVar(&o.rule.Code, "code", 0, "HTTP status of status and status-after, such as 429 or 503")
 	f.StringVar(&o.rule.Message, "message", "", "text of the refusal (default: what the API says)")

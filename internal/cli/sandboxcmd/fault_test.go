@@ -30,6 +30,8 @@ func TestWrongFaultsAreUsageErrors(t *testing.T) {
 	for _, args := range [][]string{
 		{"add"}, {"add", "typo"}, {"add", "status"}, {"add", "reset", "--code", "503"}, {"add", "slow"},
 		{"add", "reset", "--probability", "2"}, {"add", "reset", "--call", "1", "--probability", "0.5"},
+		{"add", "reset", "--probability", "0"}, {"add", "reset", "--probability", "NaN"}, {"add", "reset", "--seed", "1"},
+		{"add", "reset", "--method", "CreateNodePol"}, {"add", "stale", "--method", "CreateNodePool"},
 	} {
 		s, _, _ := clitest.Streams(80, false)
 		err := root(s, append([]string{"sandbox", "fault"}, append(args, "--dir", t.TempDir())...)).ExecuteContext(t.Context())
