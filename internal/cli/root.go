@@ -105,7 +105,7 @@ func Main(ctx context.Context, args []string, s *term.Streams, build version.Bui
 	if errors.As(err, &code) && code.Err == nil {
 		return code.Code
 	}
-	if ctx.Err() != nil { // whatever the error says, Ctrl-C is its cause
+	if ctx.Err() != nil && code == nil { // whatever the error says, Ctrl-C is its cause
 		fmt.Fprintln(s.Err, "tpuctl: interrupted")
 		return exit.Interrupted
 	}

@@ -76,13 +76,40 @@ func checkQueue(ctx context.Context, c *kube.Client, s Spec) error {
 		missing.NoNamespace = true
 		return missing
 	}
-	var all kueue.LocalQueueList
-	if err := c.List(ctx, &all, client.InNamespace(s.Namespace)); err == nil {
-		for i := range all.Items {
-			missing.Others = append(missing.Others, all.Items[i].Name)
-		}
-	}
+	missing.Others, _ = Queues(ctx, c, s.Namespace) // what cannot be read is not named
 	return missing
+}
+
+// Queues names the LocalQueues of a namespace.
+func Queues(ctx context.Context, c *kube.Client, namespace string) ([]string, error) {
+	var all kueue.LocalQueueList
+	if err := list(ctx, c, &all, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range all.Items {
+		names = append(names, all.Items[i].Name)
+	}
+	return names, nil
+}
+
+// Rehearse lets the API server and its webhooks check the job as Submit would
+// create it, and returns it with their defaults. Nothing is kept.
+func Rehearse(ctx context.Context, c *kube.Client, s Spec) (*jobset.JobSet, error) {
+	if err := checkQueue(ctx, c, s); err != nil {
+		return nil, err
+	}
+	js := s.JobSet()
+	err := c.Create(ctx, js, client.FieldOwner(kube.FieldManager), client.DryRunAll)
+	switch {
+	case err == nil:
+		return js, nil
+	case meta.IsNoMatchError(err):
+		return nil, &NotInstalledError{Cluster: c.Name, Controller: "JobSet"}
+	case apierrors.IsAlreadyExists(err):
+		return nil, &ExistsError{Key: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, Cluster: c.Name}
+	}
+	return nil, &kube.Error{Verb: "checking", Kind: "JobSet", Key: s.Namespace + "/" + s.Name, Cluster: c.Name, Err: err}
 }
 
 // Submit creates the job, and retries while the webhooks are not up yet. A

@@ -10,10 +10,12 @@ import (
 
 // The exit codes that scripts rely on.
 const (
-	OK          = 0
-	Failure     = 1
-	Usage       = 64  // EX_USAGE: the command line cannot be carried out as written
-	Interrupted = 130 // Ctrl-C, as shells report it
+	OK           = 0
+	Failure      = 1
+	Usage        = 64  // EX_USAGE: the command line cannot be carried out as written
+	TimedOut     = 124 // of wait, as scripts for xpk expect
+	Unsuccessful = 125 // of wait: the job ended without success
+	Interrupted  = 130 // Ctrl-C, as shells report it
 )
 
 // UsageError refuses a command line before anything is done.

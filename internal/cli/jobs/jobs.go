@@ -1,5 +1,6 @@
-// Package jobs is tpuctl's view of training jobs: list and status. It shows
-// what internal/training read off the cluster and decides nothing about it.
+// Package jobs is tpuctl's commands for training jobs. It shows what
+// internal/training read off the cluster, turns flags into what internal/training
+// does there, and decides nothing about either.
 package jobs
 
 import (
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
@@ -24,25 +27,39 @@ type Source interface {
 	Installed(ctx context.Context) error
 }
 
+// Cluster is a Source that can be acted on.
+type Cluster interface {
+	Source
+	// Queues names the LocalQueues of a namespace.
+	Queues(ctx context.Context, namespace string) ([]string, error)
+	// Submit creates the job; as training.Submit. With rehearse the API server
+	// checks it and keeps nothing.
+	Submit(ctx context.Context, s training.Spec, rehearse bool) (*jobset.JobSet, error)
+	// Wait, SetActive and Delete are those of internal/training.
+	Wait(ctx context.Context, key types.NamespacedName, level training.Level, progress func(training.Run)) (training.Run, error)
+	SetActive(ctx context.Context, key types.NamespacedName, active bool) error
+	Delete(ctx context.Context, namespace, name, uid string) error
+}
+
 // Deps are what the commands need from outside; tests replace them.
 type Deps struct {
 	Streams *term.Streams
 	// Open reaches the cluster that the flags, the environment and the account
 	// point at.
-	Open func(context.Context, target.Options) (Source, error)
+	Open func(context.Context, target.Options) (Cluster, error)
 	Now  func() time.Time
 }
 
 // Commands are the job commands over real clusters.
 func Commands(s *term.Streams) []*cobra.Command {
 	d := Deps{Streams: s, Open: open, Now: time.Now}
-	return []*cobra.Command{newList(d), newStatus(d)}
+	return []*cobra.Command{newSubmit(d), newList(d), newStatus(d), newWait(d), newSuspend(d), newResume(d), newDelete(d)}
 }
 
-// cluster is the Source that a kube.Client makes.
+// cluster is the Cluster that a kube.Client makes.
 type cluster struct{ client *kube.Client }
 
-func open(ctx context.Context, o target.Options) (Source, error) {
+func open(ctx context.Context, o target.Options) (Cluster, error) {
 	c, err := target.Connect(ctx, o)
 	if err != nil {
 		return nil, err
@@ -59,6 +76,29 @@ func (c cluster) Get(ctx context.Context, namespace, name string) (training.Run,
 }
 
 func (c cluster) Installed(ctx context.Context) error { return training.Installed(ctx, c.client) }
+
+func (c cluster) Queues(ctx context.Context, namespace string) ([]string, error) {
+	return training.Queues(ctx, c.client, namespace)
+}
+
+func (c cluster) Submit(ctx context.Context, s training.Spec, rehearse bool) (*jobset.JobSet, error) {
+	if rehearse {
+		return training.Rehearse(ctx, c.client, s)
+	}
+	return training.Submit(ctx, c.client, s)
+}
+
+func (c cluster) Wait(ctx context.Context, key types.NamespacedName, level training.Level, progress func(training.Run)) (training.Run, error) {
+	return training.Wait(ctx, c.client, key, level, progress)
+}
+
+func (c cluster) SetActive(ctx context.Context, key types.NamespacedName, active bool) error {
+	return training.SetActive(ctx, c.client, key, active, "")
+}
+
+func (c cluster) Delete(ctx context.Context, namespace, name, uid string) error {
+	return training.Delete(ctx, c.client, namespace, name, uid)
+}
 
 // noController is a NotInstalledError for somebody who looks for jobs.
 func noController(e *training.NotInstalledError) string {

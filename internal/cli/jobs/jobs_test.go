@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
@@ -27,6 +31,65 @@ type fake struct {
 	runs    []training.Run
 	listErr error
 	bare    bool // a cluster without JobSet
+	queues  []string
+	acts    *acts
+}
+
+// acts are what a command did to a fake, and how that went.
+type acts struct {
+	mu        sync.Mutex
+	done      []string
+	submit    []error // of one submission after the other
+	spec      training.Spec
+	readings  []training.Run // of a wait
+	waitErr   error
+	onSubmit  func()
+	deleteErr error
+}
+
+func (a *acts) did(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.done = append(a.done, fmt.Sprintf(format, args...))
+}
+
+func (f fake) Queues(context.Context, string) ([]string, error) { return f.queues, nil }
+
+func (f fake) Submit(_ context.Context, s training.Spec, rehearse bool) (*jobset.JobSet, error) {
+	f.acts.did("submit %s/%s to %s, rehearsal %t", s.Namespace, s.Name, s.Queue, rehearse)
+	f.acts.spec = s
+	if f.acts.onSubmit != nil {
+		f.acts.onSubmit()
+	}
+	if len(f.acts.submit) > 0 {
+		err := f.acts.submit[0]
+		f.acts.submit = f.acts.submit[1:]
+		return nil, err
+	}
+	return s.JobSet(), nil
+}
+
+func (f fake) Wait(ctx context.Context, _ types.NamespacedName, level training.Level, progress func(training.Run)) (training.Run, error) {
+	var last training.Run
+	for _, r := range f.acts.readings {
+		last = r
+		progress(r)
+		if level.Reached(r.State) {
+			return r, f.acts.waitErr
+		}
+	}
+	<-ctx.Done()
+	return last, context.Cause(ctx)
+}
+
+func (f fake) SetActive(_ context.Context, key types.NamespacedName, active bool) error {
+	f.acts.did("active %s %t", key, active)
+	return nil
+}
+
+func (f fake) Delete(_ context.Context, namespace, name, uid string) error {
+	f.acts.did("delete %s/%s %s", namespace, name, uid)
+	return f.acts.deleteErr
 }
 
 func (f fake) Installed(context.Context) error {
@@ -93,7 +156,7 @@ func deps(f fake, width int, color bool) (Deps, func() string) {
 	s, out, _ := clitest.Streams(width, color)
 	return Deps{
 		Streams: s, Now: func() time.Time { return now },
-		Open: func(context.Context, target.Options) (Source, error) { return f, nil },
+		Open: func(context.Context, target.Options) (Cluster, error) { return f, nil },
 	}, out.String
 }
 
@@ -234,7 +297,7 @@ func TestAgeOfTheFuture(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	d, _ := deps(sample(), 0, false)
-	o := &statusOptions{Deps: d}
+	o := &oneJob{Deps: d}
 	cmd := &cobra.Command{}
 	cmd.SetContext(context.Background())
 	got, directive := o.complete(cmd, nil, "")

@@ -9,20 +9,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
-	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 type statusOptions struct {
-	Deps
-	target    target.Options
-	format    output.Format
-	namespace string
-	name      string
+	oneJob
+	format output.Format
 }
 
 func newStatus(d Deps) *cobra.Command {
-	o := &statusOptions{Deps: d}
+	o := &statusOptions{oneJob: oneJob{Deps: d}}
 	cmd := &cobra.Command{
 		Use:   "status JOB",
 		Short: "Show where a training job stands, slice by slice",
@@ -31,60 +27,19 @@ queue, restarts and times, each of its slices, and the conditions that JobSet an
 Kueue report. Without --namespace the job is looked for in all of them.`,
 		Example: `  tpuctl status train
   tpuctl status research/train -o json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("want the name of one job; %d were given. tpuctl list shows them", len(args))
-			}
-			return nil
-		},
-		ValidArgsFunction: o.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.name = args[0]
-			return o.run(cmd.Context())
-		},
 	}
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the job's namespace (looked for in all by default)")
-	o.target.AddFlags(cmd)
 	output.AddFlag(cmd, &o.format)
+	o.add(cmd, o.run)
 	return cmd
 }
 
 // completionTime is how long a shell's completion may take to ask the cluster.
 const completionTime = 3 * time.Second
 
-func (o *statusOptions) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	source, err := o.Open(ctx, o.target)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	runs, err := source.List(ctx, o.namespace)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, r := range runs {
-		names = append(names, cobra.CompletionWithDesc(r.Name, string(r.State)+", "+shape(r)))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-func (o *statusOptions) run(ctx context.Context) error {
-	source, err := o.Open(ctx, o.target)
-	if err != nil {
-		return err
-	}
-	run, err := find(ctx, source, o.namespace, o.name)
-	if err != nil {
-		return err
-	}
+func (o *statusOptions) run(_ context.Context, _ Cluster, run training.Run) error {
 	return output.Print(o.Streams, o.format, output.View{
 		Data:  view(run, true),
-		Names: []string{run.Namespace + "/" + run.Name},
+		Names: []string{pathOf(run)},
 		Page: func(w io.Writer, wide bool) error {
 			page, err := o.page(run, wide)
 			if err != nil {

@@ -1,0 +1,282 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+)
+
+// acting is a fake that is acted on, and its streams.
+func acting(f fake) (Deps, *acts, func() string, func() string) {
+	s, out, errs := clitest.Streams(0, false)
+	if f.acts == nil {
+		f.acts = &acts{}
+	}
+	d := Deps{Streams: s, Now: func() time.Time { return now }, Open: func(context.Context, target.Options) (Cluster, error) { return f, nil }}
+	return d, f.acts, out.String, errs.String
+}
+
+func taken(same bool) error {
+	return &training.ExistsError{Key: types.NamespacedName{Namespace: "research", Name: "train"}, Cluster: "c", Same: same}
+}
+
+// usual is a submission with nothing wrong in it.
+var usual = []string{"train", "-n", "research", "--accelerator", "v5litepod-16", "--image", "python:3.13"}
+
+func TestSubmit(t *testing.T) {
+	tests := map[string]struct {
+		cluster fake
+		args    []string // after the usual ones
+		did     []string
+		says    string // on standard output
+		fails   string // in the error
+		code    int
+	}{
+		"the namespace's only queue": {cluster: fake{queues: []string{"research"}}, did: []string{"submit research/train to research, rehearsal false"},
+			says: "Submitted research/train: 1 x v5litepod-16 in queue research\nSee it: tpuctl status research/train\n"},
+		"a queue of two must be named": {cluster: fake{queues: []string{"b", "a"}}, fails: "namespace research has 2 queues, a, b: name one with --queue", code: exit.Usage},
+		"a namespace without a queue":  {fails: "namespace research has no queue", code: exit.Usage},
+		"no queue wanted":              {args: []string{"--queue", "none", "-o", "name"}, did: []string{"submit research/train to , rehearsal false"}, says: "research/train\n"},
+		"the same job again": {cluster: fake{acts: &acts{submit: []error{taken(true)}}}, args: []string{"--queue", "q"}, did: []string{"submit research/train to q, rehearsal false"},
+			says: "Unchanged: there is already research/train: 1 x v5litepod-16 in queue q\nSee it: tpuctl status research/train\n"},
+		"another job has the name": {cluster: fake{runs: sample().runs, acts: &acts{submit: []error{taken(false)}}}, args: []string{"--queue", "q"},
+			did: []string{"submit research/train to q, rehearsal false"}, fails: "made from another specification (Running); nothing was changed.\nChoose another name, or --suffix", code: exit.Failure},
+		"numbered": {cluster: fake{acts: &acts{submit: []error{taken(false), taken(true)}}}, args: []string{"--queue", "q", "--suffix", "-o", "name"},
+			did: []string{"submit research/train to q, rehearsal false", "submit research/train-2 to q, rehearsal false", "submit research/train-3 to q, rehearsal false"}, says: "research/train-3\n"},
+		"replaced": {cluster: fake{runs: sample().runs, acts: &acts{submit: []error{taken(false)}}}, args: []string{"--queue", "q", "--replace", "-o", "name"},
+			did: []string{"submit research/train to q, rehearsal false", "delete research/train uid-train", "submit research/train to q, rehearsal false"}, says: "research/train\n"},
+		"replaced once": {cluster: fake{runs: sample().runs, acts: &acts{submit: []error{taken(false), taken(false)}}}, args: []string{"--queue", "q", "--replace"},
+			did:   []string{"submit research/train to q, rehearsal false", "delete research/train uid-train", "submit research/train to q, rehearsal false"},
+			fails: "nothing was changed", code: exit.Failure},
+		"neither here nor there":   {args: []string{"--replace", "--suffix"}, fails: "give one of them", code: exit.Usage},
+		"a rehearsal of the other": {args: []string{"--dry-run", "both"}, fails: `--dry-run: "both"; want client or server`, code: exit.Usage},
+		"a rehearsal by nobody":    {args: []string{"--dry-run", "client"}, fails: "name one with --queue", code: exit.Usage},
+		"all that is wrong at once": {args: []string{"--slices", "0", "--priority", "high", "--queue", "none", "--output-dir", "here", "-e", "1A=x"},
+			fails: "--slices: 0; a job needs at least one slice", code: exit.Usage},
+		"a queue that there is not": {cluster: fake{acts: &acts{submit: []error{&training.QueueNotFoundError{Cluster: "c", Namespace: "research", Queue: "q", Others: []string{"r"}}}}},
+			args: []string{"--queue", "q"}, did: []string{"submit research/train to q, rehearsal false"}, fails: "has no queue q: it has r", code: exit.Failure},
+		"no command after all":   {args: []string{"--"}, fails: "there is no command after --", code: exit.Usage},
+		"a command before --":    {args: []string{"python"}, fails: "tpuctl submit train [flags] -- python", code: exit.Usage},
+		"two programs":           {args: []string{"--shell", "true", "--queue", "q", "--", "false"}, fails: "shell", code: exit.Usage},
+		"a number that is none":  {args: []string{"--memory", "lots", "--queue", "q"}, fails: `--memory: "lots"; want a quantity`, code: exit.Usage},
+		"a label without a key":  {args: []string{"-l", "x"}, fails: `--label: "x"; want KEY=VALUE`, code: exit.Usage},
+		"a file that is nowhere": {args: []string{"--file", "missing.yaml=/etc/x"}, fails: "--file: open missing.yaml", code: exit.Usage},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, acts, out, _ := acting(tt.cluster)
+			err := clitest.Run(newSubmit(d), append(slices.Clone(usual), tt.args...)...)
+			if tt.fails == "" && err != nil || tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails) || exit.Code(err) != tt.code) {
+				t.Errorf("got %v (exit code %d), want %q (%d)", err, exit.Code(err), tt.fails, tt.code)
+			}
+			if diff := cmp.Diff(tt.did, acts.done); diff != "" {
+				t.Errorf("what was done: %s", diff)
+			}
+			if diff := cmp.Diff(tt.says, out()); diff != "" {
+				t.Errorf("what was said: %s", diff)
+			}
+		})
+	}
+}
+
+// Flags and the rest of a job's specification.
+func TestFlagsMakeASpec(t *testing.T) {
+	d, acts, _, _ := acting(fake{})
+	cmd := newSubmit(d)
+	t.Setenv("HOME_OF_X", "here")
+	dir := t.TempDir()
+	write(t, dir+"/env", "# comment\n\nA=1\r\nB=x=y\nHOME_OF_X\n")
+	write(t, dir+"/train.yaml", "lr: 3\n")
+	args := []string{"--queue", "q", "--slices", "2", "--env-file", dir + "/env", "-e", "A=2", "--env-from-secret", "wandb", "--file", dir + "/train.yaml=/etc/train.yaml",
+		"--label", "team=vision", "--note", "first try", "--max-restarts", "1", "--fatal-exit-codes", "3,4", "--ttl", "1h", "--memory", "1Gi", "--", "python", "-c", "print(1)"}
+	if err := clitest.Run(cmd, append(slices.Clone(usual), args...)...); err != nil {
+		t.Fatal(err)
+	}
+	hour, memory := time.Hour, resource.MustParse("1Gi")
+	slice, err := accelerator.Resolve("v5litepod-16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := training.Spec{
+		Namespace: "research", Name: "train", Queue: "q", Slice: slice, Slices: 2, Image: "python:3.13", Command: []string{"python", "-c", "print(1)"},
+		Env:     map[string]string{"A": "2", "B": "x=y", "HOME_OF_X": "here"},
+		EnvFrom: []training.EnvSource{{Secret: "wandb"}}, Files: map[string]string{"/etc/train.yaml": "lr: 3\n"},
+		Labels: map[string]string{"team": "vision"}, Annotations: map[string]string{annotationNote: "first try"},
+		Restart: training.RestartPolicy{MaxRestarts: 1, FatalExitCodes: []int32{3, 4}}, TTL: &hour, Resources: training.Resources{Memory: &memory},
+	}
+	if diff := cmp.Diff(want, acts.spec); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A client's rehearsal prints what would be created, and asks nobody.
+func TestDryRun(t *testing.T) {
+	d, acts, out, _ := acting(fake{})
+	d.Open = func(context.Context, target.Options) (Cluster, error) { return nil, errors.New("a server was asked") }
+	if err := clitest.Run(newSubmit(d), append(slices.Clone(usual), "--queue", "q", "--dry-run", "client")...); err != nil {
+		t.Fatal(err)
+	}
+	var js struct {
+		Kind     string
+		Metadata struct{ Name, Namespace string }
+	}
+	if err := yaml.Unmarshal([]byte(out()), &js); err != nil || js.Kind != "JobSet" || js.Metadata.Name != "train" || len(acts.done) > 0 {
+		t.Errorf("%v, %v, %v:\n%s", err, js, acts.done, out())
+	}
+}
+
+// Ctrl-C while the job is created: either it is there and named, or it is not.
+func TestInterruptedSubmission(t *testing.T) {
+	args := append(slices.Clone(usual), "--queue", "q")
+	d, first, _, _ := acting(fake{})
+	if err := clitest.Run(newSubmit(d), args...); err != nil {
+		t.Fatal(err)
+	}
+	ours, other := run("research", "train", training.Pending), run("research", "train", training.Pending)
+	ours.Annotations = map[string]string{training.AnnotationSpecHash: first.spec.Hash()}
+	for want, runs := range map[string][]training.Run{
+		"no job research/train was created":                                         nil,
+		"no job was created; another one has the name research/train":               {other},
+		"job research/train was created (Pending); tpuctl delete train -n research": {ours},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		d, _, _, _ := acting(fake{runs: runs, acts: &acts{submit: []error{context.Canceled}, onSubmit: cancel}})
+		cmd := newSubmit(d)
+		cmd.SetArgs(args)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		if err := cmd.ExecuteContext(ctx); exit.Code(err) != exit.Interrupted || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v (exit code %d), want %q", err, exit.Code(err), want)
+		}
+	}
+}
+
+func TestWait(t *testing.T) {
+	at := func(s training.State) training.Run { return run("research", "train", s) }
+	failed := at(training.Failed)
+	failed.Reason, failed.Message = training.ReasonFatalExitCode, "exit code 2"
+	tests := map[string]struct {
+		readings []training.Run
+		args     []string
+		code     int
+		says     string
+		progress string
+	}{
+		"success": {readings: []training.Run{at(training.Pending), at(training.Pending), at(training.Running), at(training.Succeeded)}, says: "research/train is Succeeded\n",
+			progress: "research/train: Pending\nresearch/train: Running\nresearch/train: Succeeded\n"},
+		"failure":       {readings: []training.Run{failed}, code: exit.Unsuccessful, says: "research/train is Failed\n", progress: "research/train: Failed (FatalExitCode): exit code 2\n"},
+		"only so far":   {readings: []training.Run{at(training.Running)}, args: []string{"--for", "running"}, says: "research/train is Running\n", progress: "research/train: Running\n"},
+		"no time":       {readings: []training.Run{at(training.Running)}, args: []string{"--timeout", "1ns"}, code: exit.TimedOut, progress: "research/train: Running\n"},
+		"for nothing":   {args: []string{"--for", "ever"}, code: exit.Usage},
+		"negative time": {args: []string{"--timeout", "-1s"}, code: exit.Usage},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := sample()
+			f.acts = &acts{readings: tt.readings}
+			d, _, out, errs := acting(f)
+			err := clitest.Run(newWait(d), append([]string{"train"}, tt.args...)...)
+			if exit.Code(err) != tt.code {
+				t.Errorf("exit code %d (%v), want %d", exit.Code(err), err, tt.code)
+			}
+			if diff := cmp.Diff([]string{tt.says, tt.progress}, []string{out(), errs()}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	off := run("research", "off", training.Suspended)
+	off.Reason = training.ReasonUserSuspended
+	f := sample()
+	f.runs = append(f.runs, off)
+	for args, want := range map[string]struct{ says, did string }{
+		"suspend train": {"Suspended research/train\n", "active research/train false"},
+		"suspend off":   {"research/off is suspended already\n", ""},
+		"resume off":    {"Resumed research/off\n", "active research/off true"},
+		"resume train":  {"research/train is not suspended: it is Running\n", ""},
+	} {
+		f.acts = &acts{}
+		d, acts, out, _ := acting(f)
+		verb, name, _ := strings.Cut(args, " ")
+		cmd := map[string]func(Deps) *cobra.Command{"suspend": newSuspend, "resume": newResume}[verb](d)
+		if err := clitest.Run(cmd, name); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(acts.done, ", "); out() != want.says || got != want.did {
+			t.Errorf("%s: said %q, did %q", args, out(), got)
+		}
+	}
+}
+
+func TestDelete(t *testing.T) {
+	labelled := sample()
+	for i := range labelled.runs {
+		labelled.runs[i].Labels = map[string]string{"sweep": "lr", "n": fmt.Sprint(i)}
+	}
+	tests := map[string]struct {
+		args   string
+		answer string
+		did    []string
+		asks   string
+		fails  string
+		code   int
+	}{
+		"one that ended":         {args: "eval", did: []string{"delete vision/eval uid-eval"}},
+		"one that runs, agreed":  {args: "train", answer: "y\n", did: []string{"delete research/train uid-train"}, asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\nDelete? [y/N] "},
+		"one that runs, refused": {args: "train", answer: "\n", asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\nDelete? [y/N] ", fails: "nothing was deleted", code: exit.Failure},
+		"nobody to ask":          {args: "train", asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\nDelete? [y/N] ", fails: "--yes does not ask", code: exit.Failure},
+		"by state":               {args: "--state succeeded,failed", did: []string{"delete vision/eval uid-eval"}},
+		"by label":               {args: "--label sweep=lr --label n=1 --yes", did: []string{"delete research/wait-for-it uid-wait-for-it"}},
+		"all of a sweep":         {args: "--label sweep=lr --yes", did: []string{"delete research/train uid-train", "delete research/wait-for-it uid-wait-for-it", "delete vision/eval uid-eval"}},
+		"none fits":              {args: "--label sweep=other"},
+		"twice the same":         {args: "eval vision/eval", did: []string{"delete vision/eval uid-eval"}},
+		"one of two is missing":  {args: "eval nope", fails: "there is no job nope", code: exit.Failure},
+		"nothing said":           {fails: "name the jobs to delete", code: exit.Usage},
+		"both ways":              {args: "eval --state failed", fails: "give one of them", code: exit.Usage},
+		"no such state":          {args: "--state dead", fails: "there is no state", code: exit.Usage},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := labelled
+			f.acts = &acts{}
+			d, acts, _, errs := acting(f)
+			d.Streams.In = strings.NewReader(tt.answer)
+			err := clitest.Run(newDelete(d), strings.Fields(tt.args)...)
+			if tt.fails == "" && err != nil || tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails) || exit.Code(err) != tt.code) {
+				t.Errorf("got %v (exit code %d), want %q (%d)", err, exit.Code(err), tt.fails, tt.code)
+			}
+			slices.Sort(acts.done)
+			if diff := cmp.Diff(tt.did, acts.done); diff != "" {
+				t.Errorf("what was done: %s", diff)
+			}
+			if diff := cmp.Diff(tt.asks, errs()); diff != "" {
+				t.Errorf("what was asked: %s", diff)
+			}
+		})
+	}
+}

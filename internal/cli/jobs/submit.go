@@ -1,0 +1,247 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+)
+
+type submitOptions struct {
+	Deps
+	specFlags
+	target  target.Options
+	format  output.Format
+	dryRun  string
+	replace bool
+	suffix  bool
+}
+
+// The rehearsals that --dry-run knows.
+const (
+	dryClient = "client"
+	dryServer = "server"
+)
+
+// settleTime is how long an interrupted submission looks whether its job is
+// there.
+const settleTime = 5 * time.Second
+
+// maxSuffix bounds --suffix.
+const maxSuffix = 99
+
+func newSubmit(d Deps) *cobra.Command {
+	o := &submitOptions{Deps: d}
+	cmd := &cobra.Command{
+		Use:   "submit NAME --accelerator SLICE --image IMAGE [flags] [-- COMMAND...]",
+		Short: "Submit a training job",
+		Long: `Submit a training job: the same program on every host of a number of slices. What
+stands after -- is the program with its arguments, as it is; --shell runs a
+script instead, and without either the image's own command runs.
+
+The program finds RUN_ID, ATTEMPT (0 and up, over restarts) and, with
+--output-dir, OUTPUT_DIR in its environment.
+
+Submitting the same job again changes nothing and says so. A name that another
+job has is refused, unless --suffix chooses a free one (NAME-2, NAME-3, ...) or
+--replace deletes the other job first. When the command is interrupted, it says
+whether the job is there.
+
+--dry-run=client prints the JobSet without asking any server, server prints it
+as the cluster's webhooks accept it. Neither keeps anything.`,
+		Example: `  tpuctl submit train --accelerator v5litepod-16 --slices 2 --image python:3.13 -- python -c 'print(1)'
+  tpuctl submit sweep-1 -n vision --queue research --accelerator v6e-8 --image my/image \
+      --env LR=3e-4 --env-from-secret wandb --shell 'python train.py | tee /tmp/log'
+  tpuctl submit train --accelerator v5p-128 --image my/image --queue research --dry-run=client`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.read(cmd, args); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	o.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.dryRun, "dry-run", "", "client or server: print the JobSet and keep nothing")
+	f.BoolVar(&o.replace, "replace", false, "delete the job that has the name first")
+	f.BoolVar(&o.suffix, "suffix", false, "number the name when it is taken")
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryClient, dryServer}, cobra.ShellCompDirectiveNoFileComp))
+	o.target.AddFlags(cmd)
+	output.AddFlag(cmd, &o.format)
+	return cmd
+}
+
+func (o *submitOptions) run(ctx context.Context) error {
+	switch {
+	case o.dryRun != "" && o.dryRun != dryClient && o.dryRun != dryServer:
+		return exit.Usagef("--dry-run: %q; want %s or %s", o.dryRun, dryClient, dryServer)
+	case o.replace && o.suffix:
+		return exit.Usagef("--replace takes the name and --suffix another one: give one of them")
+	}
+	o.namespace = cmp.Or(o.namespace, os.Getenv("TPU_NAMESPACE"), "default")
+	spec, err := o.spec()
+	if err != nil {
+		return err
+	}
+	open := spec.Queue == ""
+	if spec.Queue == queueNone {
+		spec.Queue = ""
+	}
+	// Before any server is asked; what the queue is does not matter for the rest.
+	provisional := spec
+	if open {
+		provisional.Queue = "open"
+	}
+	if err := check(provisional); err != nil {
+		return err
+	}
+	if o.dryRun == dryClient {
+		if open {
+			return exit.Usagef("--dry-run=%s asks no server which queues there are: name one with --queue, or --queue %s", dryClient, queueNone)
+		}
+		return o.print(spec.JobSet())
+	}
+	cluster, err := o.Open(ctx, o.target)
+	if err != nil {
+		return err
+	}
+	if open {
+		queues, err := cluster.Queues(ctx, spec.Namespace)
+		if err != nil {
+			return err
+		}
+		if spec.Queue, err = chooseQueue(spec.Namespace, queues); err != nil {
+			return err
+		}
+	}
+	return o.submit(ctx, cluster, spec)
+}
+
+func (o *submitOptions) submit(ctx context.Context, cluster Cluster, spec training.Spec) error {
+	name := spec.Name
+	for n := 2; ; n++ {
+		js, err := cluster.Submit(ctx, spec, o.dryRun == dryServer)
+		taken := new(training.ExistsError)
+		switch {
+		case err == nil && o.dryRun == dryServer:
+			return o.print(js)
+		case err == nil:
+			return o.submitted(ctx, cluster, spec, "Submitted")
+		case ctx.Err() != nil && o.dryRun == "":
+			return interrupted(ctx, cluster, spec, err)
+		case !errors.As(err, &taken):
+			return err
+		case o.replace && o.dryRun == "":
+			if err := o.remove(ctx, cluster, spec); err != nil {
+				return err
+			}
+			o.replace = false // once: who takes the name meanwhile is somebody else
+		case o.suffix && n <= maxSuffix:
+			spec.Name = fmt.Sprintf("%s-%d", name, n)
+			if err := check(spec); err != nil {
+				return err
+			}
+		case taken.Same:
+			return o.submitted(ctx, cluster, spec, "Unchanged: there is already")
+		default:
+			return exists(ctx, cluster, spec, err)
+		}
+	}
+}
+
+// remove deletes the job that has the name, whichever that is now.
+func (o *submitOptions) remove(ctx context.Context, cluster Cluster, spec training.Spec) error {
+	had, err := cluster.Get(ctx, spec.Namespace, spec.Name)
+	if missing := new(training.NotFoundError); errors.As(err, &missing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Streams.Err, "Deleting %s/%s (%s)\n", had.Namespace, had.Name, had.State)
+	return cluster.Delete(ctx, had.Namespace, had.Name, had.UID)
+}
+
+// exists says what has the name, and what can be done.
+func exists(ctx context.Context, cluster Cluster, spec training.Spec, err error) error {
+	state := ""
+	if had, err := cluster.Get(ctx, spec.Namespace, spec.Name); err == nil {
+		state = fmt.Sprintf(", made from another specification (%s)", had.State)
+	}
+	return fmt.Errorf("%w%s; nothing was changed.\nChoose another name, or --suffix to have it numbered, or --replace to delete that job first", err, state)
+}
+
+// interrupted says whether the job came to be: the call that was under way may
+// have had its effect.
+func interrupted(ctx context.Context, cluster Cluster, spec training.Spec, cause error) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	run, err := cluster.Get(last, spec.Namespace, spec.Name)
+	missing := new(training.NotFoundError)
+	var text string
+	switch {
+	case errors.As(err, &missing):
+		text = fmt.Sprintf("interrupted: no job %s/%s was created", spec.Namespace, spec.Name)
+	case err != nil:
+		text = fmt.Sprintf("interrupted (%v), and whether job %s/%s was created is not known: %v\nSubmit it again to find out: that changes nothing if it was", cause, spec.Namespace, spec.Name, err)
+	case run.Annotations[training.AnnotationSpecHash] == spec.Hash():
+		text = fmt.Sprintf("interrupted: job %s/%s was created (%s); tpuctl delete %s -n %s takes it back", spec.Namespace, spec.Name, run.State, spec.Name, spec.Namespace)
+	default:
+		text = fmt.Sprintf("interrupted: no job was created; another one has the name %s/%s", spec.Namespace, spec.Name)
+	}
+	return &exit.CodeError{Code: exit.Interrupted, Err: errors.New(text)}
+}
+
+// submitted tells of the job that is there now.
+func (o *submitOptions) submitted(ctx context.Context, cluster Cluster, spec training.Spec, what string) error {
+	path := spec.Namespace + "/" + spec.Name
+	v := output.View{Names: []string{path}, Page: func(w io.Writer, _ bool) error {
+		text := fmt.Sprintf("%s %s: %d x %s", what, path, spec.Slices, spec.Slice.Name)
+		if spec.Queue != "" {
+			text += " in queue " + spec.Queue
+		}
+		_, err := fmt.Fprintf(w, "%s\nSee it: tpuctl status %s\n", text, path)
+		return err
+	}}
+	if o.format.Structured() {
+		run, err := cluster.Get(ctx, spec.Namespace, spec.Name)
+		if err != nil {
+			return fmt.Errorf("job %s is submitted, but reading it back failed: %w", path, err)
+		}
+		v.Data = view(run, true)
+	}
+	return output.Print(o.Streams, o.format, v)
+}
+
+// print shows a JobSet: as YAML for people too.
+func (o *submitOptions) print(js *jobset.JobSet) error {
+	js = js.DeepCopy()
+	js.SetGroupVersionKind(jobset.SchemeGroupVersion.WithKind("JobSet"))
+	js.ManagedFields = nil
+	format := o.format
+	if format != output.JSON && format != output.Name {
+		format = output.YAML
+	}
+	return output.Print(o.Streams, format, output.View{Data: js, Names: []string{js.Namespace + "/" + js.Name}})
+}
+
+// keyOf reads NAMESPACE/NAME.
+func keyOf(r training.Run) types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+// pathOf is how a job is named to people.
+func pathOf(r training.Run) string { return strings.Join([]string{r.Namespace, r.Name}, "/") }

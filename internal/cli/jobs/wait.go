@@ -1,0 +1,100 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+)
+
+// errTimeout is the cause of a wait that took too long.
+var errTimeout = errors.New("the --timeout has passed")
+
+type waitOptions struct {
+	oneJob
+	format  output.Format
+	level   string
+	timeout time.Duration
+}
+
+func newWait(d Deps) *cobra.Command {
+	o := &waitOptions{oneJob: oneJob{Deps: d}}
+	cmd := &cobra.Command{
+		Use:   "wait JOB",
+		Short: "Wait until a training job has ended",
+		Long: `Wait until a training job has ended, or is as far as --for says, and tell of each
+change of its state on standard error. Ctrl-C ends the waiting, never the job.
+
+Exit codes: 0 it succeeded (or is that far), 124 the timeout has passed, 125 it
+ended without success, 1 anything else.`,
+		Example: `  tpuctl wait train && echo done
+  tpuctl wait research/train --for running --timeout 30m`,
+	}
+	cmd.Flags().StringVar(&o.level, "for", string(training.LevelCompleted), "admitted, running or completed")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "give up after this long (never by default)")
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(training.Levels[1:], cobra.ShellCompDirectiveNoFileComp))
+	output.AddFlag(cmd, &o.format)
+	o.add(cmd, o.run)
+	return cmd
+}
+
+func (o *waitOptions) run(ctx context.Context, cluster Cluster, run training.Run) error {
+	level := training.Level(o.level)
+	switch {
+	case level != training.LevelAdmitted && level != training.LevelRunning && level != training.LevelCompleted:
+		return exit.Usagef("--for: %q; want admitted, running or completed", o.level)
+	case o.timeout < 0:
+		return exit.Usagef("--timeout: %s; want a duration above 0, such as 30m", o.timeout)
+	}
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
+		defer cancel()
+	}
+	var said string
+	last, err := cluster.Wait(ctx, keyOf(run), level, func(r training.Run) {
+		if line := progressLine(r); line != said {
+			said = line
+			fmt.Fprintln(o.Streams.Err, line)
+		}
+	})
+	if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
+		return &exit.CodeError{Code: exit.TimedOut, Err: fmt.Errorf("%w (%s): job %s is %s; it goes on", errTimeout, o.timeout, pathOf(run), last.State)}
+	}
+	if err != nil {
+		return err
+	}
+	v := output.View{Data: view(last, true), Names: []string{pathOf(last)}, Page: func(w io.Writer, _ bool) error {
+		_, err := fmt.Fprintf(w, "%s is %s\n", pathOf(last), last.State)
+		return err
+	}}
+	if err := output.Print(o.Streams, o.format, v); err != nil {
+		return err
+	}
+	if last.State.Finished() && last.State != training.Succeeded {
+		return &exit.CodeError{Code: exit.Unsuccessful}
+	}
+	return nil
+}
+
+// progressLine is one reading of a run for somebody who waits.
+func progressLine(r training.Run) string {
+	line := fmt.Sprintf("%s: %s", pathOf(r), r.State)
+	if r.State == training.Starting || r.State == training.Restarting {
+		line += fmt.Sprintf(", %s hosts", hosts(r.HostsReady, r.HostsDone, r.HostsWanted))
+	}
+	if r.Reason != "" {
+		line += " (" + r.Reason + ")"
+	}
+	if r.Message != "" && (r.State == training.Pending || r.State == training.Failed) {
+		line += ": " + r.Message
+	}
+	return line
+}
