@@ -92,7 +92,11 @@ func ForConfig(name string, cfg *rest.Config) (*Client, error) {
 type ApplyOptions struct {
 	// Force takes fields over from other managers instead of failing with a
 	// conflict that names them.
-	Force  bool
+	Force bool
+	// Whole says that all of the object is in obj: fields that somebody else
+	// added to it are removed, which server-side apply alone never does. Labels,
+	// annotations and status stay theirs.
+	Whole  bool
 	DryRun bool
 }
 
@@ -111,8 +115,14 @@ func (c *Client) Apply(ctx context.Context, obj client.Object, o ApplyOptions) e
 	if o.DryRun {
 		opts = append(opts, client.DryRunAll)
 	}
+	asked := u.DeepCopy()
 	if err := c.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...); err != nil {
 		return c.wrap("applying", u, err)
+	}
+	if o.Whole && !o.DryRun {
+		if err := c.alone(ctx, asked, u); err != nil {
+			return c.wrap("removing others' fields of", u, err)
+		}
 	}
 	if into, ok := obj.(*unstructured.Unstructured); ok {
 		into.Object = u.Object

@@ -38,17 +38,12 @@ func quickstart(t *testing.T, project string, files ...string) string {
 	return strings.Replace(text, "variable \"project\" {", "variable \"project\" {\n  default = \""+project+"\"", 1)
 }
 
-// One apply from nothing to a finished job; the second plan is empty; every
-// object can be imported as it is; destroy in one go.
+// One apply from nothing to a finished job; the second plan is empty; destroy in
+// one go.
 func TestAccQuickstart(t *testing.T) {
 	acctest.UseSandbox(t)
 	config := quickstart(t, "acc-quickstart", "main.tf", "variables.tf", "outputs.tf")
-	// An import starts from an empty state, where outputs have no value.
-	resources := quickstart(t, "acc-quickstart", "main.tf", "variables.tf")
 	empty := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
-	imports := func(name string, ignore ...string) resource.TestStep {
-		return resource.TestStep{Config: resources, ResourceName: name, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: ignore}
-	}
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: acctest.Factories(),
 		Steps: []resource.TestStep{
@@ -67,13 +62,6 @@ func TestAccQuickstart(t *testing.T) {
 				},
 			},
 			{Config: config, ConfigPlanChecks: empty},
-			imports("tpu_training_cluster.main", "deletion_protection", "timeouts"),
-			imports("tpu_slice_pool.v5e", "timeouts"),
-			imports("tpu_job_controllers.main", "timeouts"),
-			imports("tpu_training_namespace.research", "timeouts"),
-			imports("tpu_kueue_flavor.v5e", "timeouts"),
-			imports("tpu_kueue_queue.research", "timeouts"),
-			imports("tpu_training_jobset.train", "wait_for", "timeouts"),
 		},
 	})
 }

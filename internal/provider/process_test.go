@@ -14,10 +14,7 @@ import (
 	"testing"
 	"time"
 
-	container "cloud.google.com/go/container/apiv1"
 	"cloud.google.com/go/container/apiv1/containerpb"
-	"golang.org/x/oauth2"
-	"google.golang.org/api/option"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/tfrun"
@@ -106,19 +103,7 @@ func (r *run) provider(t *testing.T) int {
 // there is not told by the code under test.
 func pools(t *testing.T, project string) map[string]containerpb.NodePool_Status {
 	t.Helper()
-	env := map[string]string{}
-	for _, kv := range acctest.Sandbox(t).Env() {
-		k, v, _ := strings.Cut(kv, "=")
-		env[k] = v
-	}
-	ctx := t.Context()
-	hc := oauth2.NewClient(ctx, oauth2.StaticTokenSource(&oauth2.Token{AccessToken: env["GOOGLE_OAUTH_ACCESS_TOKEN"]}))
-	client, err := container.NewClusterManagerRESTClient(ctx, option.WithEndpoint(env["TPU_GKE_ENDPOINT"]), option.WithHTTPClient(hc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	resp, err := client.ListClusters(ctx, &containerpb.ListClustersRequest{Parent: "projects/" + project + "/locations/-"})
+	resp, err := googleClient(t).ListClusters(t.Context(), &containerpb.ListClustersRequest{Parent: "projects/" + project + "/locations/-"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,10 +271,10 @@ func secretsOf(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-func planIsEmpty(t *testing.T, d *tfrun.Dir) {
+func planIsEmpty(t *testing.T, d *tfrun.Dir, args ...string) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := d.Command(t.Context(), "plan", "-detailed-exitcode", "-no-color")
+	cmd := d.Command(t.Context(), append([]string{"plan", "-detailed-exitcode", "-no-color"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
 		t.Errorf("the plan is not empty (%v):\n%s", err, out.String())
@@ -304,8 +289,9 @@ func destroy(t *testing.T, d *tfrun.Dir, project string) {
 	if out, err := d.Output(ctx, "destroy", "-auto-approve", "-no-color"); err != nil {
 		t.Fatalf("destroy: %v\n%s", err, out)
 	}
-	if got := pools(t, project); len(got) != 0 {
-		t.Errorf("left after destroy: %v", got)
+	left, err := googleClient(t).ListClusters(ctx, &containerpb.ListClustersRequest{Parent: "projects/" + project + "/locations/-"})
+	if err != nil || len(left.Clusters) != 0 {
+		t.Errorf("left after destroy: %v, %v", left, err)
 	}
 	var state struct {
 		Resources []json.RawMessage `json:"resources"`

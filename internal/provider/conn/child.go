@@ -115,12 +115,13 @@ func (c *Child) Stamp(obj client.Object) {
 // ApplyRetry is kube's Apply, again and again while the answer is one that
 // passes by itself (a webhook that is starting), for at most a minute. It takes
 // over fields that somebody changed by hand: the object is ours (see Claim),
-// and the plan has shown the change back.
-func ApplyRetry(ctx context.Context, k *kube.Client, obj client.Object) error {
+// and the plan has shown the change back. With whole it also removes those that
+// somebody added.
+func ApplyRetry(ctx context.Context, k *kube.Client, obj client.Object, whole bool) error {
 	limit := time.Now().Add(time.Minute)
 	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 4*time.Second) {
 		try := obj.DeepCopyObject().(client.Object)
-		err := k.Apply(ctx, try, kube.ApplyOptions{Force: true})
+		err := k.Apply(ctx, try, kube.ApplyOptions{Force: true, Whole: whole})
 		if err == nil || !kube.Transient(err) || time.Now().Add(wait).After(limit) {
 			return err
 		}

@@ -2,7 +2,9 @@ package jobcontrollers
 
 import (
 	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -26,6 +28,7 @@ type model struct {
 	JobSetVersion   types.String   `tfsdk:"jobset_version"`
 	KueueVersion    types.String   `tfsdk:"kueue_version"`
 	Status          types.String   `tfsdk:"status"`
+	ToRepair        types.List     `tfsdk:"to_repair"`
 	Timeouts        timeouts.Value `tfsdk:"timeouts"`
 }
 
@@ -75,6 +78,25 @@ func (m *model) imported(ctx context.Context, c controllers.Config) (diags diag.
 // observed fills the computed attributes.
 func (m *model) observed(s controllers.Status) {
 	m.Status = types.StringValue(s.State)
+	var missing []attr.Value
+	for _, line := range s.Missing {
+		missing = append(missing, types.StringValue(line))
+	}
+	m.ToRepair = types.ListValueMust(types.StringType, missing)
 	m.JobSetVersion = types.StringValue(s.JobSet.Version)
 	m.KueueVersion = types.StringValue(s.Kueue.Version)
+}
+
+// repaired fills the computed attributes of a plan that installs c: versions
+// that stay are known.
+func (m *model) repaired(before *model, c controllers.Config) {
+	m.Status = types.StringUnknown()
+	m.ToRepair = types.ListValueMust(types.StringType, nil)
+	m.JobSetVersion, m.KueueVersion = types.StringUnknown(), types.StringUnknown()
+	if version := c.JobSet.Version; known(m.JobSet) && known(m.JobSet.Attributes()["version"]) && before.JobSetVersion.ValueString() == version {
+		m.JobSetVersion = before.JobSetVersion
+	}
+	if version := c.Kueue.Version; known(m.Kueue) && known(m.Kueue.Attributes()["version"]) && before.KueueVersion.ValueString() == version {
+		m.KueueVersion = before.KueueVersion
+	}
 }

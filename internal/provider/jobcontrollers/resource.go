@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -72,29 +73,25 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if req.State.Raw.IsNull() || req.Plan.Raw.IsNull() {
 		return // created or destroyed
 	}
-	var status types.String
-	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("status"), &status)...)
-	if status.ValueString() != controllers.Incomplete && req.Plan.Raw.Equal(req.State.Raw) {
-		return
-	}
-	r.refuseDowngrade(ctx, req, resp)
-	for _, name := range []string{"status", "jobset_version", "kueue_version"} {
-		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), types.StringUnknown())...)
-	}
-}
-
-// refuseDowngrade tells while planning what an apply would refuse.
-func (r *Resource) refuseDowngrade(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var before, planned model
 	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &planned)...)
-	if resp.Diagnostics.HasError() || !planned.Cluster.Equal(before.Cluster) {
-		return // another cluster has releases of its own
+	if resp.Diagnostics.HasError() || before.Status.ValueString() != controllers.Incomplete && req.Plan.Raw.Equal(req.State.Raw) {
+		return
 	}
 	c, diags := planned.config(ctx)
 	resp.Diagnostics.Append(diags...)
-	if err := c.CheckUpgrade(before.JobSetVersion.ValueString(), before.KueueVersion.ValueString()); err != nil {
-		resp.Diagnostics.AddError("Cannot change the job controllers", err.Error())
+	if planned.Cluster.Equal(before.Cluster) { // another cluster has releases of its own
+		// Told while planning: an apply would refuse it.
+		if err := c.CheckUpgrade(before.JobSetVersion.ValueString(), before.KueueVersion.ValueString()); err != nil {
+			resp.Diagnostics.AddError("Cannot change the job controllers", err.Error())
+		}
+	}
+	planned.repaired(&before, c)
+	for name, value := range map[string]attr.Value{
+		"status": planned.Status, "to_repair": planned.ToRepair, "jobset_version": planned.JobSetVersion, "kueue_version": planned.KueueVersion,
+	} {
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root(name), value)...)
 	}
 }
 
@@ -151,6 +148,7 @@ func (r *Resource) install(ctx context.Context, m *model, timeout time.Duration,
 	}
 	m.ID = types.StringValue(m.Cluster.ValueString() + suffix)
 	m.observed(status)
+	m.ToRepair = types.ListValueMust(types.StringType, nil) // as planned; what was broken since is for the next plan
 }
 
 // Read compares the cluster with the state. It never waits.

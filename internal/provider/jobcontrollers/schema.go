@@ -77,7 +77,11 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"status": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "`READY`; `NOT_READY` while pods of the controllers are starting or down, which the cluster heals; " +
-					"`INCOMPLETE` when something is missing or differs from the configuration, which the next apply repairs.",
+					"`INCOMPLETE` when something is missing or differs from the configuration, which the next apply repairs; `to_repair` names it.",
+			},
+			"to_repair": schema.ListAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "What was found missing or changed by hand, such as `Deployment kueue-system/kueue-controller-manager has 0 replicas, want 1`. The next apply repairs it; then it is empty.",
 			},
 			"timeouts": attr.Timeouts(ctx, timeouts.Opts{
 				Create: true, Update: true, Delete: true,

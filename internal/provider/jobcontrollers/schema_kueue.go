@@ -124,10 +124,12 @@ func admissionFairSharing() schema.SingleNestedAttribute {
 		MarkdownDescription: "Orders the jobs of queues that ask for it by what their LocalQueues used before, so that a team that used much waits longer. Off without it.",
 		Attributes: map[string]schema.Attribute{
 			"usage_half_life": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "After how long past usage counts half. Default `168h`.",
+				Optional: true, Computed: true, Default: stringdefault.StaticString(short(defaultUsage.HalfLife.Duration)),
+				MarkdownDescription: "After how long past usage counts half. Default `168h`.",
 			},
 			"usage_sampling_interval": schema.StringAttribute{
-				Optional: true, MarkdownDescription: "How often usage is looked at. Default `5m`.",
+				Optional: true, Computed: true, Default: stringdefault.StaticString(short(defaultUsage.Sampling.Duration)),
+				MarkdownDescription: "How often usage is looked at. Default `5m`.",
 			},
 		},
 	}

@@ -182,6 +182,12 @@ func resourcesOf(ctx context.Context, r controllers.Resources, diags *diag.Diagn
 	return o
 }
 
+// defaultUsage is what Kueue's own examples have.
+var defaultUsage = controllers.AdmissionFairSharing{
+	HalfLife: metav1.Duration{Duration: 7 * 24 * time.Hour},
+	Sampling: metav1.Duration{Duration: 5 * time.Minute},
+}
+
 type usageModel struct {
 	HalfLife types.String `tfsdk:"usage_half_life"`
 	Sampling types.String `tfsdk:"usage_sampling_interval"`
@@ -193,10 +199,7 @@ func usage(ctx context.Context, o types.Object, at path.Path, diags *diag.Diagno
 	}
 	var m usageModel
 	diags.Append(o.As(ctx, &m, unknownIsEmpty)...)
-	a := &controllers.AdmissionFairSharing{
-		HalfLife: metav1.Duration{Duration: 7 * 24 * time.Hour}, // Kueue's own examples
-		Sampling: metav1.Duration{Duration: 5 * time.Minute},
-	}
+	a := new(defaultUsage)
 	if known(m.HalfLife) {
 		a.HalfLife.Duration = duration(m.HalfLife, at.AtName("usage_half_life"), diags)
 	}

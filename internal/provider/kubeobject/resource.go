@@ -73,6 +73,9 @@ type Kind struct {
 	Collection  string // where its ids have it: projects/P/locations/L/clusters/C/COLLECTION/NAME
 	Description string
 	Name        schema.StringAttribute // see Name
+	// Shared says that others write into these objects as well, fields that the
+	// configuration does not know: those are left alone.
+	Shared bool
 	// Attributes are those of the schema that are not every kind's.
 	Attributes map[string]schema.Attribute
 	// Wait is how long writing may take, and WaitDelete deleting, where the

@@ -49,7 +49,7 @@ func (w *Writer[M]) Apply(ctx context.Context, obj client.Object) error {
 // Whatever has its name is overwritten.
 func (w *Writer[M]) Part(ctx context.Context, obj client.Object) error {
 	w.child.Stamp(obj)
-	return conn.ApplyRetry(ctx, w.Client, obj)
+	return conn.ApplyRetry(ctx, w.Client, obj, !w.kind.Shared)
 }
 
 // Claim makes sure that a further object may be written: that nothing has its

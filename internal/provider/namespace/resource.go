@@ -24,7 +24,7 @@ import (
 // NewResource makes the resource.
 func NewResource() resource.Resource {
 	return kubeobject.New[model](kubeobject.Kind{
-		Type: "tpu_training_namespace", Noun: "namespace", Collection: "namespaces",
+		Type: "tpu_training_namespace", Noun: "namespace", Collection: "namespaces", Shared: true,
 		Description: "A namespace that training jobs run in, with the service account of their pods and the people who may submit or watch them.\n\n" +
 			"It does not need the job controllers and can be created before or beside them.",
 		Name:              kubeobject.Name("The namespace's name: up to 63 lowercase letters, digits and dashes.", queue.CheckNamespace),
