@@ -12,18 +12,23 @@ import (
 	"time"
 )
 
-// askTimeout is longer than anything that is asked takes.
+// askTimeout is longer than what is asked takes, as a rule.
 const askTimeout = 10 * time.Second
 
 // ask sends a request about something (what) to the sandbox that runs in dir,
 // which may be another process. *NotRunningError when none does.
-func ask[T any](ctx context.Context, dir, what, method, path string, query url.Values, body any) (answer T, err error) {
+func ask[T any](ctx context.Context, dir, what, method, path string, query url.Values, body any) (T, error) {
+	return askWithin[T](ctx, askTimeout, dir, what, method, path, query, body)
+}
+
+// askWithin is ask for what takes longer.
+func askWithin[T any](ctx context.Context, within time.Duration, dir, what, method, path string, query url.Values, body any) (answer T, err error) {
 	env, err := EnvironmentOf(dir)
 	if err != nil {
 		return answer, err
 	}
 	vars := env.Map()
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	content, err := json.Marshal(body)
 	if err != nil {

@@ -2,12 +2,15 @@ package sandbox
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -41,6 +44,7 @@ func TestARealClusterSurvivesARestart(t *testing.T) {
 	if n := len(s.Status().Processes); n < 5 {
 		t.Errorf("%d processes, want the control plane's 5", n)
 	}
+	disruptHosts(t, dir, slices.Sorted(maps.Keys(before))[0])
 	began := time.Now()
 	stop(t, s)
 	if took := time.Since(began); took > 20*time.Second {
@@ -70,6 +74,44 @@ func TestARealClusterSurvivesARestart(t *testing.T) {
 	}
 	gone(t, filepath.Join(dir, clustersFolder, "sandbox_us-west4-a_real"))
 	gone(t, filepath.Join(dir, kubeconfigFile))
+}
+
+// disruptHosts takes a host away and brings it back, by what the command line
+// calls.
+func disruptHosts(t *testing.T, dir, host string) {
+	t.Helper()
+	want := []Disrupted{{parent + "/clusters/real", host, "taint"}}
+	got, err := Disrupt(t.Context(), dir, Disruption{Kind: "taint", HostOf: HostOf{Cluster: "real", Host: host}})
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("disrupted: %v (-want +got):\n%s", err, diff)
+	}
+	got, err = DisruptedHosts(t.Context(), dir)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("listed: %v (-want +got):\n%s", err, diff)
+	}
+	got, err = Mend(t.Context(), dir)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("brought back: %v (-want +got):\n%s", err, diff)
+	}
+	if got, err = DisruptedHosts(t.Context(), dir); len(got) != 0 || err != nil {
+		t.Errorf("listed at the end: %v, %v", got, err)
+	}
+	for want, d := range map[string]Disruption{
+		"there is no cluster other":    {Kind: "evict", HostOf: HostOf{Cluster: "other", Host: host}},
+		"there is no such host":        {Kind: "evict", HostOf: HostOf{Host: "nowhere"}},
+		`"explode" is no disruption`:   {Kind: "explode", HostOf: HostOf{Host: host}},
+		"no pod of it runs in slice 1": {Kind: "evict", HostOf: HostOf{Namespace: "default", Job: "none", Slice: 1, Index: -1}},
+	} {
+		if _, err := Disrupt(t.Context(), dir, d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if _, err := Mend(t.Context(), dir, "nowhere"); err == nil || !strings.Contains(err.Error(), "nothing lasts on host nowhere") {
+		t.Errorf("mending nothing: %v", err)
+	}
+	if _, err := EndPrograms(t.Context(), dir, Exit{Code: 3, HostOf: HostOf{Namespace: "default", Job: "none", Slice: -1, Index: -1}}); err == nil || !strings.Contains(err.Error(), "no pod of it runs") {
+		t.Errorf("ending nothing: %v", err)
+	}
 }
 
 // nodeNames reads the nodes (name -> uid) as a user's kubectl would.

@@ -225,6 +225,8 @@ func (s *Sandbox) serve(l net.Listener) {
 	mux.Handle(faultsPath, s.faultsHandler())
 	mux.Handle(capacityPath, s.capacityHandler())
 	mux.Handle(hostsPath, s.hostsHandler())
+	mux.Handle(disruptionsPath, s.disruptionsHandler())
+	mux.Handle(exitsPath, s.exitsHandler())
 	mux.Handle("/", s.faults.GKE(s.fake))
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)

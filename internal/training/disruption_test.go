@@ -386,6 +386,27 @@ func (j *spotJob) after(d time.Duration) {
 	}
 }
 
+// podsOf are the pods that now run on hosts of a slice.
+func (j *spotJob) podsOf(slice int, hosts []int) []corev1.Pod {
+	j.t.Helper()
+	return slices.DeleteFunc(j.pods(), func(p corev1.Pod) bool {
+		host, err := strconv.Atoi(p.Labels["batch.kubernetes.io/job-completion-index"])
+		return err != nil || p.DeletionTimestamp != nil || p.Labels["jobset.sigs.k8s.io/job-index"] != strconv.Itoa(slice) || !slices.Contains(hosts, host)
+	})
+}
+
+// fail lets the programs of these very pods exit 1; those of a later attempt are
+// no peers of the host that was disrupted.
+func (j *spotJob) fail(pods []corev1.Pod) {
+	j.t.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"pod-fail.stage.kwok.x-k8s.io/exit-code":"1","pod-fail.stage.kwok.x-k8s.io/delay":"0s"}}}`))
+	for i := range pods {
+		if err := client.IgnoreNotFound(j.cl.Patch(j.ctx, &pods[i], patch)); err != nil {
+			j.t.Fatal(err)
+		}
+	}
+}
+
 // Twenty disruptions of every kind, with peers of the same slice that fail up to
 // five seconds before and any time after: none is counted.
 func TestPreemptionSoak(t *testing.T) {
@@ -409,6 +430,7 @@ func TestPreemptionSoak(t *testing.T) {
 		lead := time.Duration(random.Int64N(int64(5 * time.Second)))
 		lag := time.Duration(random.Int64N(int64(3 * time.Second)))
 		host := j.nodeOf(slice, victim)
+		later := j.podsOf(slice, peers[len(before):])
 		began := time.Now()
 		for _, peer := range before {
 			j.exit(slice, peer, 1, "")
@@ -419,11 +441,9 @@ func TestPreemptionSoak(t *testing.T) {
 		if err := cp.Disrupt(ctx, host, kind); err != nil {
 			t.Fatal(err)
 		}
-		if later := peers[len(before):]; len(later) > 0 {
+		if len(later) > 0 {
 			j.after(lag)
-			for _, peer := range later {
-				j.exit(slice, peer, 1, "")
-			}
+			j.fail(later)
 		}
 		j.restarted(n, host, kind)
 		r := j.run()
