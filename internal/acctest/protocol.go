@@ -303,6 +303,9 @@ func toValue(t testing.TB, typ tftypes.Type, v any) tftypes.Value {
 	if v == nil {
 		return tftypes.NewValue(typ, nil)
 	}
+	if typ.Is(tftypes.DynamicPseudoType) {
+		return guess(t, v)
+	}
 	elements := func(of tftypes.Type) []tftypes.Value {
 		list, ok := v.([]any)
 		if !ok {

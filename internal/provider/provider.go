@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
@@ -24,8 +25,10 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/credentials"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/flavor"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/identity"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/jobactions"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/jobcontrollers"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/jobset"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/jobstatus"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/lists"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/namespace"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/priority"
@@ -48,6 +51,7 @@ var (
 	_ provider.ProviderWithFunctions          = (*Provider)(nil)
 	_ provider.ProviderWithEphemeralResources = (*Provider)(nil)
 	_ provider.ProviderWithListResources      = (*Provider)(nil)
+	_ provider.ProviderWithActions            = (*Provider)(nil)
 )
 
 // Option changes a provider for tests.
@@ -107,7 +111,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		Project: s.project, Location: s.location, Owner: s.owner,
 		DefaultLabels: s.labels, Partial: s.partial,
 	}
-	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData, resp.ListResourceData = data, data, data, data
+	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData, resp.ListResourceData, resp.ActionData = data, data, data, data, data
 }
 
 // The forms of the resources' ids, which make their identities and short
@@ -117,6 +121,7 @@ const in = "projects/{project}/locations/{location}/clusters/"
 var (
 	clusters   = identity.New(in+"{name}", cluster.NewResource)
 	slicePools = identity.New(in+"{cluster}/nodePools/{name}", slicepool.NewResource)
+	jobsets    = identity.New(in+"{cluster}/namespaces/{namespace}/jobsets/{name}", jobset.NewResource)
 )
 
 // Resources implements provider.Provider.
@@ -131,7 +136,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 		identity.New(in+"{cluster}/workloadPriorityClasses/{name}", priority.NewResource),
 		identity.New(in+"{cluster}/admissionChecks/{name}", admissioncheck.NewResource),
 		identity.New(in+"{cluster}/clusterQueues/{name}", queue.NewResource),
-		identity.New(in+"{cluster}/namespaces/{namespace}/jobsets/{name}", jobset.NewResource),
+		jobsets,
 	}
 }
 
@@ -143,6 +148,9 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		slicepools.New,
 		queuestatus.New,
 		cluster.NewDataSource,
+		jobstatus.NewStatus,
+		jobstatus.NewJobs,
+		jobset.NewRenderedDataSource,
 	}
 }
 
@@ -151,6 +159,7 @@ func (p *Provider) Functions(context.Context) []func() function.Function {
 	return []func() function.Function{
 		accelerators.NewDescribeSlice,
 		accelerators.NewListTopologies,
+		jobset.NewRenderFunction,
 	}
 }
 
@@ -159,10 +168,16 @@ func (p *Provider) EphemeralResources(context.Context) []func() ephemeral.Epheme
 	return []func() ephemeral.EphemeralResource{credentials.New}
 }
 
+// Actions implements provider.ProviderWithActions.
+func (p *Provider) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{jobactions.NewSuspend, jobactions.NewResume, jobactions.NewPreload, jobactions.NewRecreate}
+}
+
 // ListResources implements provider.ProviderWithListResources.
 func (p *Provider) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{
 		lists.Clusters(clusters),
 		lists.SlicePools(slicePools),
+		lists.Jobs(jobsets),
 	}
 }

@@ -84,3 +84,12 @@ func Active(ctx context.Context, c *kube.Client, js *jobset.JobSet) (active, kno
 	}
 	return ptr.Deref(wl.Spec.Active, true), true, nil
 }
+
+// QueueOf is the queue that a job is in, or is meant for while it is held back.
+func QueueOf(ctx context.Context, c *kube.Client, key types.NamespacedName) (string, error) {
+	js, _, err := fetch(ctx, c, key.Namespace, key.Name)
+	if err != nil {
+		return "", err
+	}
+	return FromJobSet(js).Queue, nil
+}

@@ -42,6 +42,9 @@ func (s Spec) record(js *jobset.JobSet) string {
 		return ""
 	}
 	s.Slice = accelerator.Slice{}
+	if s.RunID == s.Name {
+		s.RunID = ""
+	}
 	b, err := json.Marshal(s)
 	if err != nil {
 		return ""
