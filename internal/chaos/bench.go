@@ -110,6 +110,7 @@ type command struct {
 	done  chan struct{}
 	err   error // valid when done
 	ended time.Time
+	widow int // the provider whose command line was killed; 0 is none
 }
 
 func (b *bench) start(t testing.TB, args ...string) *command {
@@ -159,26 +160,71 @@ var errOver = errors.New("the command line has no provider among its children an
 // killProvider ends the provider alone, as the kernel's out-of-memory killer
 // would.
 func (c *command) killProvider() error {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	pid, err := c.provider()
 	if err != nil {
 		return err
 	}
-	for _, f := range stats {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			continue // it ended meanwhile
-		}
-		// pid (comm) state ppid ...; comm may hold spaces, so look behind it.
-		head, rest, _ := bytes.Cut(b, []byte(") "))
-		fields := strings.Fields(string(rest))
-		if len(fields) < 2 || fields[1] != strconv.Itoa(c.cmd.Process.Pid) || !bytes.Contains(head, []byte("(terraform-prov")) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-		if err != nil {
-			return err
-		}
-		return syscall.Kill(pid, syscall.SIGKILL)
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// killCLI ends the command line alone. Its provider finds out, and ends too.
+func (c *command) killCLI() error {
+	pid, err := c.provider()
+	if err != nil {
+		return err
 	}
-	return errOver
+	c.widow = pid
+	return c.cmd.Process.Kill()
+}
+
+// widowTime is how long a provider may live on without its command line.
+const widowTime = 10 * time.Second
+
+// buried waits until the provider without a command line has ended.
+func (c *command) buried(t testing.TB) {
+	t.Helper()
+	for end := time.Now().Add(widowTime); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if parent, name := parentOf(c.widow); parent != 1 || !strings.HasPrefix(name, providerName) {
+			return
+		}
+	}
+	t.Errorf("the provider is alive %s after its command line was killed", widowTime)
+}
+
+// providerName is what the kernel shows of the provider's.
+const providerName = "terraform-prov"
+
+// parentOf reads the parent and the name of a process; 0 when it has ended.
+func parentOf(pid int) (parent int, name string) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, ""
+	}
+	// pid (comm) state ppid ...; comm may hold spaces, so look behind it.
+	head, rest, _ := bytes.Cut(b, []byte(") "))
+	_, comm, _ := bytes.Cut(head, []byte("("))
+	fields := strings.Fields(string(rest))
+	if len(fields) < 2 || fields[0] == "Z" {
+		return 0, ""
+	}
+	parent, _ = strconv.Atoi(fields[1]) // the kernel writes a number
+	return parent, string(comm)
+}
+
+// provider is the process id of the command's provider.
+func (c *command) provider() (int, error) {
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return 0, err
+	}
+	for _, dir := range all {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			return 0, err
+		}
+		if parent, name := parentOf(pid); parent == c.cmd.Process.Pid && strings.HasPrefix(name, providerName) {
+			return pid, nil
+		}
+	}
+	return 0, errOver
 }

@@ -5,5 +5,7 @@
 // at once, and with a share of all calls going wrong.
 //
 // It is driven by its tests: a sample of the cells by default, all of them with
-// -chaos.full (make soak).
+// -chaos.full (make soak). With a real control plane, where a cell takes ten
+// seconds or a minute, a full run too is a sample, in which each call that
+// changes something comes first (-chaos.kube=1 is all).
 package chaos

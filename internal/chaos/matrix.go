@@ -26,6 +26,7 @@ type end string
 const (
 	killProvider end = "kill -9 of the provider"
 	killAll      end = "kill -9 of the command line and the provider"
+	killCLI      end = "kill -9 of the command line alone"
 	interrupt    end = "interrupt"
 )
 
@@ -179,7 +180,7 @@ func (b *bench) ended(t testing.TB, set *faults.Set, object string, c cell, args
 			number[call.N] = count
 		}
 		if !at.IsZero() {
-			return c.by != interrupt // nothing of the dead arrives
+			return c.by.silences() // nothing of the dead arrives
 		}
 		if number[call.N] != c.n || stage != c.at {
 			return false
@@ -193,11 +194,14 @@ func (b *bench) ended(t testing.TB, set *faults.Set, object string, c cell, args
 			t.Errorf("%s: %v", c, err)
 		}
 		out.method, at = call.Method, time.Now()
-		return c.by != interrupt
+		return c.by.silences()
 	})
 	first = b.start(t, append(slices.Clone(apply), args...)...)
 	close(started)
 	_ = first.wait() // how it ends is its own affair; what it leaves behind is ours
+	if first.widow != 0 {
+		t.Cleanup(func() { first.buried(t) })
+	}
 	remove()
 	if !at.IsZero() {
 		out.took = first.ended.Sub(at)
@@ -209,8 +213,13 @@ func (b *bench) ended(t testing.TB, set *faults.Set, object string, c cell, args
 	return out, text
 }
 
+// silences tells whether the provider makes no call after such an end.
+func (by end) silences() bool { return by == killProvider || by == killAll }
+
 func (c *command) end(by end) error {
 	switch by {
+	case killCLI:
+		return c.killCLI()
 	case killProvider:
 		return c.killProvider()
 	case killAll:

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -91,6 +92,9 @@ func matrix(t *testing.T, name string, cellsOf func(calls int) []cell, usual int
 			case *every > 0:
 				cells = sample(cells, (len(cells)+*every-1) / *every, s.name)
 			case !*full:
+				// Not at its end: how often an apply looks at an operation varies, and it
+				// may be over there.
+				cells = slices.DeleteFunc(cells, func(c cell) bool { return 3*c.n > 2*len(from.calls) })
 				cells = sample(cells, usual, s.name)
 			}
 			t.Run("cells", func(t *testing.T) {
@@ -108,6 +112,9 @@ func matrix(t *testing.T, name string, cellsOf func(calls int) []cell, usual int
 					})
 				}
 			})
+			if sum.cells == 0 {
+				t.Error("every cell came after the end")
+			}
 			report(t, fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %d | %.1f |", name, s.name, sum.calls, sum.cells, sum.orphans, sum.duplicates, sum.losses, sum.failures, sum.slowest.Seconds()))
 			t.Logf("%d cells came after the end; %s", sum.late, time.Since(sum.began).Round(time.Second))
 		})
