@@ -34,7 +34,7 @@ func SetActive(ctx context.Context, c *kube.Client, key types.NamespacedName, ac
 			return err
 		}
 		if err == nil {
-			err = errors.New("Kueue has made no Workload for it; is Kueue running?")
+			err = errors.New("there is no Workload of it; is Kueue running?")
 		}
 		if pauseErr := pause(ctx, attempt); pauseErr != nil {
 			return &kube.Error{Verb: map[bool]string{true: "resuming", false: "suspending"}[active], Kind: "JobSet", Key: key.String(), Cluster: c.Name, Err: err}

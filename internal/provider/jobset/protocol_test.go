@@ -250,10 +250,11 @@ func TestActive(t *testing.T) {
 	if js := s.js(); js.Labels[queue.LabelQueueName] != "research" || !*js.Spec.Suspend {
 		t.Errorf("resumed, its spec.suspend is Kueue's to change: %v %v", *js.Spec.Suspend, js.Labels)
 	}
-	wl := s.workload()
+	s.workload()
 	r = s.empty(r, on, "resumed")
 	r = s.apply(r, off)
-	if wl = s.workload(); wl.Spec.Active == nil || *wl.Spec.Active {
+	wl := s.workload()
+	if wl.Spec.Active == nil || *wl.Spec.Active {
 		t.Errorf("suspended through the Workload: %v", wl.Spec.Active)
 	}
 	r = s.empty(r, off, "suspended through the Workload")
