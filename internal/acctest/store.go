@@ -1,10 +1,13 @@
 package acctest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,6 +168,8 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) bool {
 			}
 		}
 		answer(w, success)
+	case r.Method == http.MethodGet && !one && strings.HasPrefix(r.URL.Query().Get("fieldSelector"), "status."):
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest) // as for a kind without selectable fields
 	case r.Method == http.MethodGet && !one:
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
@@ -173,7 +178,10 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) bool {
 				list.Items = append(list.Items, *o)
 			}
 		}
-		slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+		slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {
+			return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+		})
+		page(list, r.URL.Query())
 		answer(w, list.UnstructuredContent())
 	case r.Method == http.MethodPatch && s.webhook != "":
 		w.Header().Set("Content-Type", "application/json")
@@ -232,6 +240,16 @@ func (s *store) create(w http.ResponseWriter, r *http.Request, k storedKind) {
 	answer(w, o.Object)
 }
 
+// page leaves of a list what the query asks for.
+func page(list *unstructured.UnstructuredList, query url.Values) {
+	from, _ := strconv.Atoi(query.Get("continue")) // none is from the first
+	list.Items = list.Items[min(from, len(list.Items)):]
+	if limit, _ := strconv.Atoi(query.Get("limit")); limit > 0 && limit < len(list.Items) {
+		list.Items = list.Items[:limit]
+		list.SetContinue(strconv.Itoa(from + limit))
+	}
+}
+
 // patch applies (server-side) or merges.
 func (s *store) patch(w http.ResponseWriter, r *http.Request, k storedKind, had *unstructured.Unstructured) {
 	body, _ := io.ReadAll(r.Body)
@@ -261,14 +279,28 @@ func (s *store) patch(w http.ResponseWriter, r *http.Request, k storedKind, had 
 	}
 	o.SetGroupVersionKind(k.GroupVersionKind)
 	o.SetName(r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
-	generation := int64(1)
+	generation, version := int64(1), int64(1)
 	if had != nil {
-		generation += had.GetGeneration()
+		last, _ := strconv.ParseInt(had.GetResourceVersion(), 10, 64)
+		generation, version = had.GetGeneration(), last+1
+		if desired(o) != desired(had) {
+			generation++
+		}
 	}
 	o.SetGeneration(generation)
-	o.SetResourceVersion(strconv.FormatInt(generation, 10))
+	o.SetResourceVersion(strconv.FormatInt(version, 10))
 	s.objects[r.URL.Path] = o
 	answer(w, o.Object)
+}
+
+// desired is what somebody wants of an object: all but metadata and status, as
+// JSON has it.
+func desired(o *unstructured.Unstructured) string {
+	rest := maps.Clone(o.Object)
+	delete(rest, "metadata")
+	delete(rest, "status")
+	text, _ := json.Marshal(rest)
+	return string(text)
 }
 
 func mergeInto(into, from map[string]any) {

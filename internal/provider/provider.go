@@ -122,6 +122,12 @@ var (
 	clusters   = identity.New(in+"{name}", cluster.NewResource)
 	slicePools = identity.New(in+"{cluster}/nodePools/{name}", slicepool.NewResource)
 	jobsets    = identity.New(in+"{cluster}/namespaces/{namespace}/jobsets/{name}", jobset.NewResource)
+	namespaces = identity.New(in+"{cluster}/namespaces/{name}", namespace.NewResource)
+	flavors    = identity.New(in+"{cluster}/resourceFlavors/{name}", flavor.NewResource)
+	cohorts    = identity.New(in+"{cluster}/cohorts/{name}", cohort.NewResource)
+	priorities = identity.New(in+"{cluster}/workloadPriorityClasses/{name}", priority.NewResource)
+	checks     = identity.New(in+"{cluster}/admissionChecks/{name}", admissioncheck.NewResource)
+	queues     = identity.New(in+"{cluster}/clusterQueues/{name}", queue.NewResource)
 )
 
 // Resources implements provider.Provider.
@@ -130,12 +136,12 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 		clusters,
 		slicePools,
 		identity.New(in+"{cluster}/jobControllers", jobcontrollers.NewResource),
-		identity.New(in+"{cluster}/namespaces/{name}", namespace.NewResource),
-		identity.New(in+"{cluster}/resourceFlavors/{name}", flavor.NewResource),
-		identity.New(in+"{cluster}/cohorts/{name}", cohort.NewResource),
-		identity.New(in+"{cluster}/workloadPriorityClasses/{name}", priority.NewResource),
-		identity.New(in+"{cluster}/admissionChecks/{name}", admissioncheck.NewResource),
-		identity.New(in+"{cluster}/clusterQueues/{name}", queue.NewResource),
+		namespaces,
+		flavors,
+		cohorts,
+		priorities,
+		checks,
+		queues,
 		jobsets,
 	}
 }
@@ -179,5 +185,11 @@ func (p *Provider) ListResources(context.Context) []func() list.ListResource {
 		lists.Clusters(clusters),
 		lists.SlicePools(slicePools),
 		lists.Jobs(jobsets),
+		lists.InCluster(namespaces),
+		lists.InCluster(flavors),
+		lists.InCluster(cohorts),
+		lists.InCluster(priorities),
+		lists.InCluster(checks),
+		lists.InCluster(queues),
 	}
 }

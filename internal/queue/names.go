@@ -34,6 +34,31 @@ var Priorities = []struct {
 	{"very-low", 100}, {"low", 250}, {"medium", 500}, {"high", 750}, {"very-high", 1000},
 }
 
+// DefaultPriority tells whether name is that of one of the Priorities.
+func DefaultPriority(name string) bool {
+	for _, p := range Priorities {
+		if p.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// SystemNamespace tells whether a namespace belongs to Kubernetes, GKE or the
+// job controllers, and so to nobody's jobs.
+func SystemNamespace(name string) bool {
+	switch name {
+	case "default", "jobset-system", "kueue-system":
+		return true
+	}
+	for _, prefix := range []string{"kube-", "gke-", "gmp-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 func managed() map[string]string { return map[string]string{LabelManagedBy: ManagedBy} }
 
 // CheckName says why name cannot name a Kueue object (DNS-1123 subdomain).

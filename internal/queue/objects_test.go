@@ -116,7 +116,7 @@ func TestCircles(t *testing.T) {
 	}
 }
 
-// What the real webhooks are asked in TestRandomObjects, in words.
+// What the real webhooks are asked in TestOnTheRealKueue, in words.
 func TestKueueObjectRefusals(t *testing.T) {
 	v6e := slice(t, "v6e-256")
 	flavor := func(edit func(*queue.Flavor)) error {

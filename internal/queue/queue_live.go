@@ -62,6 +62,13 @@ func FromLive(cq *kueue.ClusterQueue, doors []kueue.LocalQueue, had Queue, slice
 	return q
 }
 
+// HandsOutSlices tells whether a ClusterQueue counts TPU chips.
+func HandsOutSlices(cq *kueue.ClusterQueue) bool {
+	return slices.ContainsFunc(cq.Spec.ResourceGroups, func(g kueue.ResourceGroup) bool {
+		return slices.Contains(g.CoveredResources, accelerator.ResourceName)
+	})
+}
+
 // SlicePools are the slice pools that a ClusterQueue follows, by flavor.
 func SlicePools(cq *kueue.ClusterQueue) map[string]string {
 	var pools map[string]string

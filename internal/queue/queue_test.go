@@ -191,7 +191,7 @@ func TestQueueRefusals(t *testing.T) {
 		{"system namespace", queue.Queue{Name: "r", Quotas: quota(nil), Namespaces: []string{"kube-system"}}, "belong to Kubernetes"},
 		{"bad cohort", queue.Queue{Name: "r", Cohort: "A_B", Quotas: quota(nil)}, "cohort"},
 		{"everything", everything(t), ""},
-		{"too many chips", queue.Queue{Name: "r", Quotas: quota(func(q *queue.Quota) { q.Slices = math.MaxInt64 / 4 })}, "more chips than can be counted"},
+		{"too many chips", queue.Queue{Name: "r", Quotas: quota(func(q *queue.Quota) { q.Slices = math.MaxInt64 / 4 })}, "more than Kueue can count"},
 		{"lending without a cohort", queue.Queue{Name: "r", Quotas: quota(func(q *queue.Quota) { q.Lend = ptr.To[int64](1) })}, "cohort"},
 		{"flavor in both lists", edited(func(q *queue.Queue) { q.Hosts[0].Flavor = "v5e-4x4" }), "listed twice"},
 		{"cpu in one flavor only", queue.Queue{Name: "r", Quotas: append(quota(nil), queue.Quota{Flavor: "b", Slice: v5e, CPU: host("1")})}, "of all flavors or of none"},

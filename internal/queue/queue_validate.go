@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -71,8 +70,8 @@ func (q Queue) checkFlavors(p *problems) {
 		if quota.Slices < 0 {
 			p.add("flavor %s: a quota of %d slices; it cannot be negative", quota.Flavor, quota.Slices)
 		}
-		if perSlice := max(int64(quota.Slice.Chips), 1); most(quota) > math.MaxInt64/perSlice {
-			p.add("flavor %s: %d slices are more chips than can be counted", quota.Flavor, most(quota))
+		if perSlice := max(int64(quota.Slice.Chips), 1); most(quota) > maxChips/perSlice {
+			p.add("flavor %s: %d slices are more than Kueue can count", quota.Flavor, most(quota))
 		}
 		if q.Cohort == "" && (quota.Borrow != nil || quota.Lend != nil) {
 			p.add("flavor %s: borrowing and lending limits need a cohort to borrow from", quota.Flavor)
@@ -107,8 +106,8 @@ func (q Queue) checkHosts(p *problems) {
 			if (c.cpu == nil) != (all[0].cpu == nil) || (c.memory == nil) != (all[0].memory == nil) {
 				p.add("flavors %s and %s do not count the same of cpu and memory; Kueue wants it of all flavors or of none", all[0].flavor, c.flavor)
 			}
-			q.checkHostQuota(p, "flavor "+c.flavor+": cpu", c.cpu)
-			q.checkHostQuota(p, "flavor "+c.flavor+": memory", c.memory)
+			q.checkHostQuota(p, "flavor "+c.flavor+": cpu", c.cpu, maxCPU)
+			q.checkHostQuota(p, "flavor "+c.flavor+": memory", c.memory, maxMemory)
 		}
 	}
 	var ofSlices, alone []counted
@@ -131,13 +130,21 @@ func (q Queue) checkHosts(p *problems) {
 	}
 }
 
-func (q Queue) checkHostQuota(p *problems, what string, h *HostQuota) {
+// The largest quotas of cpu and memory: Kueue adds cpu up in thousandths of a
+// core and memory in bytes, in 64 bits.
+var maxCPU, maxMemory = resource.MustParse("1P"), resource.MustParse("1E")
+
+func (q Queue) checkHostQuota(p *problems, what string, h *HostQuota, most resource.Quantity) {
 	if h == nil {
 		return
 	}
 	for _, v := range []*resource.Quantity{&h.Quota, h.Borrow, h.Lend} {
-		if v != nil && v.Sign() < 0 {
+		switch {
+		case v == nil:
+		case v.Sign() < 0:
 			p.add("%s: %s is negative; quotas and limits cannot be", what, v)
+		case v.Cmp(most) > 0:
+			p.add("%s: %s is more than Kueue can count", what, v)
 		}
 	}
 	if q.Cohort == "" && (h.Borrow != nil || h.Lend != nil) {
@@ -163,7 +170,7 @@ func (q Queue) checkNamespaces(p *problems) {
 		}
 	}
 	for _, ns := range slices.Sorted(maps.Keys(q.Stopped)) {
-		if !slices.Contains([]kueue.StopPolicy{kueue.None, kueue.Hold, kueue.HoldAndDrain}, q.Stopped[ns]) {
+		if !oneOf(q.Stopped[ns], kueue.None, kueue.Hold, kueue.HoldAndDrain) {
 			p.add("namespace %s: unknown stop policy %q", ns, q.Stopped[ns])
 		}
 	}

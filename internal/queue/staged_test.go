@@ -20,11 +20,15 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
-// What the settings of a queue mean, staged on the real Kueue. The scenes share
-// a control plane and nothing else.
-func TestQueuesOnTheRealKueue(t *testing.T) {
+// What the settings of a queue mean, staged on the real Kueue, and what it takes
+// of random objects. The scenes share a control plane and nothing else.
+func TestOnTheRealKueue(t *testing.T) {
 	s := newStage(t)
 	t.Run("scenes", func(t *testing.T) {
+		t.Run("random", func(t *testing.T) {
+			t.Parallel()
+			randomKinds(t, s.cl)
+		})
 		for name, play := range map[string]func(*scene){
 			"borrow": borrowLendReclaim, "limit": borrowingLimit, "strict": strictFIFO, "best-effort": bestEffortFIFO, "stopped": stoppedQueue,
 			"priority": preemptionAndReturn, "shares": fairSharing, "gang": wholeGang, "pool": followedPool,
@@ -100,6 +104,13 @@ func strictFIFO(s *scene) {
 	s.sees("strict", "st-small", "")
 	if !s.before("st-big", "st-small") {
 		s.t.Error("the small job passed the big one")
+	}
+	for holder, want := range map[string]int{"strict": 1, "": 0} { // this server selects, so that not all Workloads need be read
+		var all kueue.WorkloadList
+		err := s.cl.List(s.t.Context(), &all, client.InNamespace("strict"), client.MatchingFields{"status.admission.clusterQueue": holder})
+		if err != nil || len(all.Items) != want {
+			s.t.Errorf("Workloads that hold quota of %q: %d, %v", holder, len(all.Items), err)
+		}
 	}
 }
 
@@ -239,8 +250,8 @@ func followedPool(s *scene) {
 	s.opens(q)
 	s.submits("pool", "", "po1")
 	s.sees("pool", "po1", "")
-	lowered, err := queue.Lower(s.t.Context(), s.cl, shrinking, q.Quotas[0].Chips()/2)
-	if err != nil || len(lowered) != 1 || lowered[0] != "pool" {
+	lowered, err := queue.Lower(s.t.Context(), s.cl, shrinking, 1, int64(s.slice.Chips))
+	if err != nil || len(lowered) != 1 || lowered[0].Queue != "pool" {
 		s.t.Fatalf("lowered %v, %v", lowered, err)
 	}
 	s.submits("pool", "", "po2")
@@ -308,7 +319,7 @@ func kueueDown(t *testing.T, s *stage) {
 	if err != nil || st.Ordered || names(st.Admitted) != "st-small" {
 		t.Errorf("got %+v, %v", st, err)
 	}
-	_, err = queue.Lower(t.Context(), s.cl, shrinking, 0)
+	_, err = queue.Lower(t.Context(), s.cl, shrinking, 0, 4)
 	if err == nil || !strings.Contains(err.Error(), "Service kueue-webhook-service in namespace kueue-system is down") {
 		t.Errorf("lowering a quota: %v", err)
 	}

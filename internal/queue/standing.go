@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -10,8 +12,11 @@ import (
 // and what to do about it.
 func Standing(cq *kueue.ClusterQueue) (active bool, reason, message string) {
 	c := meta.FindStatusCondition(cq.Status.Conditions, kueue.ClusterQueueActive)
-	if c == nil {
-		return false, "Unknown", "Kueue has not looked at queue " + cq.Name + " yet. If that lasts, its controller is down: see kubectl get pods -n kueue-system."
+	switch {
+	case c == nil:
+		return false, unknown, "Kueue has not looked at queue " + cq.Name + " yet." + ifItLasts
+	case c.ObservedGeneration > 0 && c.ObservedGeneration < cq.Generation:
+		return false, unknown, "Kueue has not looked at queue " + cq.Name + " since it was changed." + ifItLasts
 	}
 	if c.Status == metav1.ConditionTrue {
 		return true, "", ""
@@ -21,6 +26,32 @@ func Standing(cq *kueue.ClusterQueue) (active bool, reason, message string) {
 		message += " " + next
 	}
 	return false, c.Reason, message
+}
+
+const (
+	unknown   = "Unknown"
+	ifItLasts = " If that lasts, its controller is down: see kubectl get pods -n kueue-system."
+)
+
+// TakenUp tells whether what Kueue says of a queue is about its present
+// specification: it has seen this generation, and counts the flavors that the
+// queue has. Kueue may see a generation a moment before it counts by it.
+func TakenUp(cq *kueue.ClusterQueue) bool {
+	if _, reason, _ := Standing(cq); reason == unknown {
+		return false
+	}
+	var wants, counts []kueue.ResourceFlavorReference
+	for _, g := range cq.Spec.ResourceGroups {
+		for _, f := range g.Flavors {
+			wants = append(wants, f.Name)
+		}
+	}
+	for _, f := range cq.Status.FlavorsReservation {
+		counts = append(counts, f.Name)
+	}
+	slices.Sort(wants)
+	slices.Sort(counts)
+	return slices.Equal(wants, counts)
 }
 
 // advice is what to do by Kueue's reason why a queue is not active.

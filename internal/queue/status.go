@@ -3,15 +3,14 @@ package queue
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
@@ -68,7 +67,7 @@ type Job struct {
 	Position            int    // in the queue, from 1; 0 once it has quota
 	Priority            int32
 	PriorityClass       string
-	Chips, Slices       int64  // Slices is 0 when the jobs's slice is not known
+	Chips, Slices       int64  // Slices is 0 when the job's slice is not known
 	Flavor              string // what it got
 	Created             time.Time
 	Admitted            time.Time // zero while it is not
@@ -94,34 +93,31 @@ func ReadStatus(ctx context.Context, k *kube.Client, name string) (Status, error
 	if !found {
 		return Status{}, &ErrNoQueue{name, k.Name}
 	}
-	var doors kueue.LocalQueueList
-	var workloads kueue.WorkloadList
-	var flavors kueue.ResourceFlavorList
-	for _, list := range []client.ObjectList{&doors, &workloads, &flavors} {
-		if err := k.List(ctx, list); err != nil {
-			return Status{}, &kube.Error{Verb: "listing", Kind: kindOf(list), Key: "for queue " + name, Cluster: k.Name, Err: err}
+	known := map[string]accelerator.Slice{}
+	var page kueue.ResourceFlavorList
+	err = k.Pages(ctx, &page, "for queue "+name, func() error {
+		for i := range page.Items {
+			known[page.Items[i].Name], _ = SliceOf(page.Items[i].Spec.NodeLabels)
 		}
+		return nil
+	})
+	if err != nil {
+		return Status{}, err
+	}
+	s := status(cq, known)
+	if err := s.jobs(ctx, k); err != nil {
+		return Status{}, err
 	}
 	order, told, err := pendingOrder(ctx, k, name)
 	if err != nil {
 		return Status{}, err
 	}
-	s := status(cq, flavors.Items)
-	s.jobs(doors.Items, workloads.Items)
 	s.sort(order, told)
 	return s, nil
 }
 
-func kindOf(list client.ObjectList) string {
-	gvk, err := apiutil.GVKForObject(list, kube.Scheme)
-	if err != nil {
-		return "objects"
-	}
-	return strings.TrimSuffix(gvk.Kind, "List") + "s"
-}
-
 // status is what the ClusterQueue itself says.
-func status(cq *kueue.ClusterQueue, flavors []kueue.ResourceFlavor) Status {
+func status(cq *kueue.ClusterQueue, known map[string]accelerator.Slice) Status {
 	s := Status{
 		Name: cq.Name, Cohort: string(cq.Spec.CohortName),
 		PendingJobs: int(cq.Status.PendingWorkloads), AdmittedJobs: int(cq.Status.AdmittedWorkloads), ReservingJobs: int(cq.Status.ReservingWorkloads),
@@ -139,13 +135,8 @@ func status(cq *kueue.ClusterQueue, flavors []kueue.ResourceFlavor) Status {
 					s.Hosts = append(s.Hosts, HostStatus{string(f.Name), string(r.Name), r.NominalQuota, u.Total, res.Total, res.Borrowed})
 					continue
 				}
-				fs := FlavorStatus{Name: string(f.Name), Quota: r.NominalQuota.Value(), Used: u.Total.Value(), Reserved: res.Total.Value(), Borrowed: res.Borrowed.Value()}
-				for i := range flavors {
-					if flavors[i].Name == fs.Name {
-						fs.Slice, _ = SliceOf(flavors[i].Spec.NodeLabels)
-					}
-				}
-				s.Flavors = append(s.Flavors, fs)
+				s.Flavors = append(s.Flavors, FlavorStatus{Name: string(f.Name), Slice: known[string(f.Name)], Quota: r.NominalQuota.Value(),
+					Used: u.Total.Value(), Reserved: res.Total.Value(), Borrowed: res.Borrowed.Value()})
 			}
 		}
 	}
@@ -163,34 +154,35 @@ func usage(all []kueue.FlavorUsage, flavor kueue.ResourceFlavorReference, r kueu
 	return kueue.ResourceUsage{}
 }
 
-// jobs sorts the Workloads of the queue into those that hold quota and those
-// that wait. Finished and deactivated ones do neither.
-func (s *Status) jobs(doors []kueue.LocalQueue, workloads []kueue.Workload) {
-	leads := map[client.ObjectKey]bool{}
-	for i := range doors {
-		if string(doors[i].Spec.ClusterQueue) == s.Name {
-			leads[client.ObjectKeyFromObject(&doors[i])] = true
-		}
+// jobs finds the Workloads of the queue that hold quota and those that wait.
+// Finished and deactivated ones do neither.
+func (s *Status) jobs(ctx context.Context, k *kube.Client) error {
+	doors, err := doorsOf(ctx, k, s.Name)
+	if err != nil {
+		return err
 	}
-	for i := range workloads {
-		wl := &workloads[i]
-		if meta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadFinished) {
-			continue
+	admitted, pending := map[client.ObjectKey]Job{}, map[client.ObjectKey]Job{}
+	err = eachWorkload(ctx, k, s.Name, doors, func(wl *kueue.Workload) {
+		key := client.ObjectKeyFromObject(wl)
+		waits := (wl.Spec.Active == nil || *wl.Spec.Active) && doors[client.ObjectKey{Namespace: wl.Namespace, Name: string(wl.Spec.QueueName)}]
+		switch {
+		case finished(wl):
+			delete(pending, key)
+		case holds(wl, s.Name):
+			admitted[key] = job(wl)
+			delete(pending, key)
+		case waits && !meta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadQuotaReserved):
+			pending[key] = job(wl)
 		}
-		if a := wl.Status.Admission; a != nil && meta.IsStatusConditionTrue(wl.Status.Conditions, kueue.WorkloadQuotaReserved) {
-			if string(a.ClusterQueue) == s.Name {
-				s.Admitted = append(s.Admitted, job(wl))
-			}
-			continue
-		}
-		waits := wl.Spec.Active == nil || *wl.Spec.Active
-		if waits && leads[client.ObjectKey{Namespace: wl.Namespace, Name: string(wl.Spec.QueueName)}] {
-			s.Pending = append(s.Pending, job(wl))
-		}
+	})
+	if err != nil {
+		return err
 	}
+	s.Admitted, s.Pending = slices.Collect(maps.Values(admitted)), slices.Collect(maps.Values(pending))
 	slices.SortFunc(s.Admitted, func(a, b Job) int {
 		return cmp.Or(a.Admitted.Compare(b.Admitted), a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload))
 	})
+	return nil
 }
 
 func job(wl *kueue.Workload) Job {

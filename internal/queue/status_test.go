@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	visibility "sigs.k8s.io/kueue/apis/visibility/v1beta2"
 
@@ -83,7 +86,13 @@ func cluster(t *testing.T, answer http.HandlerFunc, objs ...client.Object) *kube
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	return &kube.Client{Name: "main", Config: &rest.Config{Host: server.URL}, HTTP: server.Client(),
-		WithWatch: fake.NewClientBuilder().WithScheme(kube.Scheme).WithObjects(objs...).WithStatusSubresource().Build()}
+		WithWatch: fake.NewClientBuilder().WithScheme(kube.Scheme).WithObjects(objs...).WithStatusSubresource().
+			WithIndex(&kueue.Workload{}, "status.admission.clusterQueue", func(o client.Object) []string {
+				if a := o.(*kueue.Workload).Status.Admission; a != nil {
+					return []string{string(a.ClusterQueue)}
+				}
+				return []string{""}
+			}).Build()}
 }
 
 // world is a queue of 3 slices in a cohort which holds 4, with jobs of its own,
@@ -228,5 +237,60 @@ func TestStandingOfAQueue(t *testing.T) {
 		if active || reason != "" && got != reason || !strings.Contains(message, want) {
 			t.Errorf("%s: %t, %s, %s", reason, active, got, message)
 		}
+	}
+}
+
+// What Kueue said of a queue before a change is not about the queue as it is.
+func TestTakenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit    func(*kueue.ClusterQueue)
+		takenUp bool
+		reason  string
+	}{
+		"seen":        {func(*kueue.ClusterQueue) {}, true, ""},
+		"seen, older": {func(q *kueue.ClusterQueue) { q.Status.Conditions[0].ObservedGeneration = 0 }, true, ""},
+		"changed":     {func(q *kueue.ClusterQueue) { q.Generation++ }, false, "Unknown"},
+		"not counted": {func(q *kueue.ClusterQueue) { q.Status.FlavorsReservation = q.Status.FlavorsReservation[:1] }, false, ""},
+		"not seen":    {func(q *kueue.ClusterQueue) { q.Status.Conditions = nil }, false, "Unknown"},
+	} {
+		cq := everything(t).ClusterQueue()
+		cq.Generation = 3
+		cq.Status.Conditions = []metav1.Condition{{Type: kueue.ClusterQueueActive, Status: metav1.ConditionTrue, ObservedGeneration: 3}}
+		for _, g := range cq.Spec.ResourceGroups {
+			for _, f := range g.Flavors {
+				cq.Status.FlavorsReservation = append(cq.Status.FlavorsReservation, kueue.FlavorUsage{Name: f.Name})
+			}
+		}
+		c.edit(cq)
+		active, reason, message := queue.Standing(cq)
+		if queue.TakenUp(cq) != c.takenUp || reason != c.reason || active != (reason == "") || (message == "") != active {
+			t.Errorf("%s: taken up %t, %t, %q, %q", name, queue.TakenUp(cq), active, reason, message)
+		}
+	}
+}
+
+// A server that selects Workloads by no field sends all of them.
+func TestStatusFromAnOlderKueue(t *testing.T) {
+	k := cluster(t, nil, world(t)...)
+	want, err := queue.ReadStatus(t.Context(), k, "team-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.WithWatch = interceptor.NewClient(k.WithWatch, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if o := (&client.ListOptions{}).ApplyOptions(opts); o.FieldSelector != nil && !o.FieldSelector.Empty() {
+			return apierrors.NewBadRequest("field label not supported: " + o.FieldSelector.String())
+		}
+		return c.List(ctx, list, opts...)
+	}})
+	got, err := queue.ReadStatus(t.Context(), k, "team-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })); diff != "" {
+		t.Errorf("(-selected +all):\n%s", diff)
+	}
+	jobs, err := queue.Reserving(t.Context(), k, "team-a")
+	if err != nil || order(jobs) != "runs" {
+		t.Errorf("hold quota: %v, %v", jobs, err)
 	}
 }

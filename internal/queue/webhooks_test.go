@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -41,62 +42,88 @@ var deliberate = []struct{ says, because string }{
 	{"retry:", "Kueue would wait for no time, or never end"},
 	{"managed resource", "no pod can ask for it"},
 	{"toleration", "no pod can have it"},
+	{"says nothing while borrowing evicts nobody", "nobody would read it"},
+	{"has a stop policy or a weight, and is not one of", "there is no LocalQueue to have it"},
+	{"the weight of namespace", "a share cannot be less than nothing, or too small to tell"},
+	{"belong to Kubernetes", "no training job is in such a namespace"},
+	{"namespace team-a is listed twice", "one of the two says nothing"},
 }
 
-// What we render the real webhooks and CRDs take, and what we refuse they
-// refuse too, or it is refused on purpose.
-func TestRandomObjects(t *testing.T) {
-	k := newStage(t).cl
+// randomKinds: what we render the real webhooks and CRDs take, and what we
+// refuse they refuse too, or it is refused on purpose.
+func randomKinds(t *testing.T, stage *kube.Client) {
+	eager := rest.CopyConfig(stage.Config)
+	eager.QPS = -1 // as fast as the server answers, and out of the scenes' way
+	k, err := kube.ForConfig(stage.Name, eager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ns := range []string{"team-a", "team-b"} {
+		if err := k.Apply(t.Context(), queue.Namespace{Name: ns}.Objects()[0], kube.ApplyOptions{Force: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	t.Run("frozen flavors", func(t *testing.T) { frozen(t, k) })
 	for i, kind := range []struct {
 		name string
 		draw func(dice) sample
-	}{{"flavors", dice.flavor}, {"cohorts", dice.cohort}, {"priorities", dice.priority}, {"checks", dice.check}} {
+	}{{"flavors", dice.flavor}, {"cohorts", dice.cohort}, {"priorities", dice.priority}, {"checks", dice.check}, {"queues", dice.queue}} {
 		t.Run(kind.name, func(t *testing.T) {
 			d := dice{rand.New(rand.NewPCG(*randomSeed, uint64(i)))}
 			samples := make([]sample, *randomObjects)
 			for n := range samples {
 				samples[n] = kind.draw(d)
 			}
-			verdicts := make([]error, len(samples))
-			trouble := make([]error, len(samples))
-			work := make(chan int)
-			var wg sync.WaitGroup
-			for range 8 {
-				wg.Go(func() {
-					for n := range work {
-						verdicts[n], trouble[n] = verdict(t.Context(), k, samples[n])
-					}
-				})
-			}
-			for n := range samples {
-				work <- n
-			}
-			close(work)
-			wg.Wait()
-			taken, used := 0, map[string]int{}
-			for n, s := range samples {
-				if trouble[n] != nil {
-					t.Fatalf("sample %d: %v", n, trouble[n])
-				}
-				switch {
-				case s.says == nil && verdicts[n] == nil:
-					taken++
-				case s.says == nil:
-					t.Errorf("sample %d: we take what Kueue refuses: %v\n%s", n, verdicts[n], rendered(s))
-				case verdicts[n] == nil:
-					why := reason(s.says)
-					if why == "" {
-						t.Errorf("sample %d: Kueue takes what we refuse: %v\n%s", n, s.says, rendered(s))
-					}
-					used[why]++
-				}
-			}
-			t.Logf("%d of %d taken; refused on purpose: %v", taken, len(samples), used)
-			if share := taken * 100 / len(samples); share < 10 || share > 90 {
-				t.Errorf("%d%% of the samples are right: the dice show little", share)
+			judge(t, samples, judgements(t, k, samples))
+		})
+	}
+}
+
+// judgements are what the API server says to the samples, eight at a time.
+func judgements(t *testing.T, k *kube.Client, samples []sample) []error {
+	verdicts, trouble := make([]error, len(samples)), make([]error, len(samples))
+	work := make(chan int)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for n := range work {
+				verdicts[n], trouble[n] = verdict(t.Context(), k, samples[n])
 			}
 		})
+	}
+	for n := range samples {
+		work <- n
+	}
+	close(work)
+	wg.Wait()
+	for n, err := range trouble {
+		if err != nil {
+			t.Fatalf("sample %d: %v\n%s", n, err, rendered(samples[n]))
+		}
+	}
+	return verdicts
+}
+
+// judge holds what we say to the samples against what the API server says.
+func judge(t *testing.T, samples []sample, verdicts []error) {
+	taken, used := 0, map[string]int{}
+	for n, s := range samples {
+		switch {
+		case s.says == nil && verdicts[n] == nil:
+			taken++
+		case s.says == nil:
+			t.Errorf("sample %d: we take what Kueue refuses: %v\n%s", n, verdicts[n], rendered(s))
+		case verdicts[n] == nil:
+			why := reason(s.says)
+			if why == "" {
+				t.Errorf("sample %d: Kueue takes what we refuse: %v\n%s", n, s.says, rendered(s))
+			}
+			used[why]++
+		}
+	}
+	t.Logf("%d of %d taken; refused on purpose: %v", taken, len(samples), used)
+	if share := taken * 100 / len(samples); share < 10 || share > 90 {
+		t.Errorf("%d%% of the samples are right: the dice show little", share)
 	}
 }
 
@@ -106,7 +133,8 @@ func verdict(ctx context.Context, k *kube.Client, s sample) (refused, trouble er
 		err := k.Apply(ctx, o, kube.ApplyOptions{DryRun: true})
 		switch {
 		case err == nil:
-		case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), o.GetName() == "":
+		case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), o.GetName() == "",
+			apierrors.IsNotFound(err) && o.GetNamespace() != "": // no such namespace
 			return err, nil
 		default:
 			// A name that makes no URL, or a list that is no set: not even a request.

@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
@@ -31,6 +33,10 @@ func NewResource() resource.Resource {
 			"Flex-start slices need none: their jobs' pods wait for the autoscaled pool. Other controllers have parameters of their own.",
 		Name:       kubeobject.Name("The check's name, which queues give. With `provisioning_request` up to 63 characters without dots.", queue.CheckName),
 		Attributes: attributes(),
+		Listing: kubeobject.Listing{
+			Description: "Lists Kueue's AdmissionChecks, whatever made them.",
+			Objects:     func() client.ObjectList { return &kueue.AdmissionCheckList{} },
+		},
 		WaitDelete: 5 * time.Minute,
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/attr"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
@@ -26,6 +28,10 @@ func NewResource() resource.Resource {
 			"An object is for a cohort that has slices of its own, a parent, limits towards it, or a share. " +
 			"It needs Kueue, which `tpu_job_controllers` installs: refer to its `cluster` to make the order known.",
 		Name: kubeobject.Name("The cohort's name.", queue.CheckName),
+		Listing: kubeobject.Listing{
+			Description: "Lists the Kueue Cohorts, whatever made them. A cohort that queues only name, without an object, is not one.",
+			Objects:     func() client.ObjectList { return &kueue.CohortList{} },
+		},
 		Attributes: map[string]schema.Attribute{
 			"parent": schema.StringAttribute{
 				Optional: true,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -119,9 +120,14 @@ func (c *Child) Stamp(obj client.Object) {
 // somebody added.
 func ApplyRetry(ctx context.Context, k *kube.Client, obj client.Object, whole bool) error {
 	limit := time.Now().Add(time.Minute)
+	var last error
 	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 4*time.Second) {
 		try := obj.DeepCopyObject().(client.Object)
 		err := k.Apply(ctx, try, kube.ApplyOptions{Force: true, Whole: whole})
+		if err != nil && last != nil && (ctx.Err() != nil || !answered(err) && !kube.Transient(err)) {
+			return last // the time is over: what was answered before says more
+		}
+		last = err
 		if err == nil || !kube.Transient(err) || time.Now().Add(wait).After(limit) {
 			return err
 		}
@@ -131,6 +137,12 @@ func ApplyRetry(ctx context.Context, k *kube.Client, obj client.Object, whole bo
 		case <-time.After(wait):
 		}
 	}
+}
+
+// answered tells whether err is what an API server said.
+func answered(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status)
 }
 
 // ParseID splits the id of an object inside a cluster:

@@ -38,6 +38,7 @@ type Data struct {
 	Partial bool
 	Names   Names // of slice pools, by id
 	Coming  Coming
+	Shares  Shares // of slice pools, in queues
 
 	asking  singleflight.Group                         // by cluster path
 	uses    share.Answers[map[string]training.PoolUse] // by cluster path

@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/attr"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
@@ -26,6 +28,18 @@ func NewResource() resource.Resource {
 			"It needs Kueue, which `tpu_job_controllers` installs: refer to its `cluster` to make the order known.",
 		Name:       kubeobject.Name("The flavor's name, such as `v5e-4x4`.", queue.CheckName),
 		Attributes: attributes(),
+		Listing: kubeobject.Listing{
+			Description: "Lists the Kueue ResourceFlavors of TPU slices, whatever made them: those that name an accelerator and a topology in their node labels.",
+			Objects:     func() client.ObjectList { return &kueue.ResourceFlavorList{} },
+			Hidden: func(o client.Object) bool {
+				f, ok := o.(*kueue.ResourceFlavor)
+				if !ok {
+					return false
+				}
+				_, known := queue.SliceOf(f.Spec.NodeLabels)
+				return !known
+			},
+		},
 		WaitDelete: 5 * time.Minute,
 	})
 }

@@ -54,6 +54,9 @@ func New(p Pattern, makes func() resource.Resource) func() resource.Resource {
 	}
 }
 
+// Unwrap returns the resource that was given an identity.
+func (r *identified) Unwrap() resource.Resource { return r.Importable }
+
 // IdentitySchema implements resource.ResourceWithIdentity.
 func (r *identified) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	attrs := map[string]identityschema.Attribute{}

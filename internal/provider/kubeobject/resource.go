@@ -62,6 +62,7 @@ type planner[M any] interface {
 // Planning is one plan of an object that is not to be deleted.
 type Planning[M any] struct {
 	Before  *M // what state has; nil in a creation
+	Data    *conn.Data
 	Diags   *diag.Diagnostics
 	Replace path.Paths // attributes whose change needs a new object
 }
@@ -73,6 +74,7 @@ type Kind struct {
 	Collection  string // where its ids have it: projects/P/locations/L/clusters/C/COLLECTION/NAME
 	Description string
 	Name        schema.StringAttribute // see Name
+	Listing     Listing
 	// Shared says that others write into these objects as well, fields that the
 	// configuration does not know: those are left alone.
 	Shared bool
@@ -149,7 +151,7 @@ func (r *object[M, P]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if !ok || req.Plan.Raw.IsNull() {
 		return
 	}
-	p := &Planning[M]{Diags: &resp.Diagnostics}
+	p := &Planning[M]{Data: r.Data, Diags: &resp.Diagnostics}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
 	if !req.State.Raw.IsNull() {
 		p.Before = new(M)
@@ -180,5 +182,5 @@ func (r *object[M, P]) ImportState(ctx context.Context, req resource.ImportState
 func (r *object[M, P]) called(m P) string { return r.kind.Noun + " " + m.Base().Name.ValueString() }
 
 func (r *object[M, P]) id(m P) string {
-	return m.Base().Cluster.ValueString() + "/" + r.kind.Collection + "/" + m.Base().Name.ValueString()
+	return r.ID(m.Base().Cluster.ValueString(), m.Base().Name.ValueString())
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/attr"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
@@ -27,8 +29,13 @@ func NewResource() resource.Resource {
 		Type: "tpu_training_namespace", Noun: "namespace", Collection: "namespaces", Shared: true,
 		Description: "A namespace that training jobs run in, with the service account of their pods and the people who may submit or watch them.\n\n" +
 			"It does not need the job controllers and can be created before or beside them.",
-		Name:              kubeobject.Name("The namespace's name: up to 63 lowercase letters, digits and dashes.", queue.CheckNamespace),
-		Attributes:        attributes(),
+		Name:       kubeobject.Name("The namespace's name: up to 63 lowercase letters, digits and dashes.", queue.CheckNamespace),
+		Attributes: attributes(),
+		Listing: kubeobject.Listing{
+			Description: "Lists the namespaces of a cluster, whatever made them, without `default` and those of Kubernetes, GKE and the job controllers.",
+			Objects:     func() client.ObjectList { return &corev1.NamespaceList{} },
+			Hidden:      func(o client.Object) bool { return queue.SystemNamespace(o.GetName()) },
+		},
 		DeleteDescription: "How long to wait until the namespace and everything in it is gone (default `10m`).",
 	})
 }

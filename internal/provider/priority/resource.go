@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
@@ -28,6 +29,13 @@ func NewResource() resource.Resource {
 			"It orders the jobs that wait, and says whose slices may be taken where a queue preempts. It is not the priority of pods. " +
 			"`tpu_job_controllers` makes five of them: `very-low`, `low`, `medium`, `high` and `very-high`.",
 		Name: kubeobject.Name("The priority's name, up to 63 characters.", queue.CheckPriorityName),
+		Listing: kubeobject.Listing{
+			Description: "Lists Kueue's WorkloadPriorityClasses, whatever made them, without the five that `tpu_job_controllers` makes.",
+			Objects:     func() client.ObjectList { return &kueue.WorkloadPriorityClassList{} },
+			Hidden: func(o client.Object) bool {
+				return queue.DefaultPriority(o.GetName()) && o.GetLabels()[queue.LabelManagedBy] != queue.ManagedBy
+			},
+		},
 		Attributes: map[string]schema.Attribute{
 			"value": schema.Int64Attribute{
 				Required: true,

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
@@ -51,6 +50,7 @@ func (m *model) Plan(ctx context.Context, p *kubeobject.Planning[model]) {
 		return
 	}
 	m.count(ctx, spec, p.Diags)
+	m.planShares(ctx, spec, p)
 }
 
 // count fills in the chips of every flavor and of all.
@@ -108,8 +108,8 @@ func openDoor(ctx context.Context, w *kubeobject.Writer[model], spec kq.Queue, n
 	return err
 }
 
-// settle waits a moment for Kueue to take the queue up, and warns when it
-// does not.
+// settle waits a moment for Kueue to take the queue up as it is now, and warns
+// when it does not.
 func (m *model) settle(ctx context.Context, k *kube.Client, spec kq.Queue, diags *diag.Diagnostics) {
 	short, cancel := context.WithTimeout(ctx, activeWithin)
 	defer cancel()
@@ -118,7 +118,7 @@ func (m *model) settle(ctx context.Context, k *kube.Client, spec kq.Queue, diags
 	err := k.Until(short, live, func(found bool) (bool, error) {
 		active, reason, _ := kq.Standing(live)
 		stopped := reason == kueue.ClusterQueueActiveReasonStopped && *wants.Spec.StopPolicy != kueue.None
-		return found && live.Generation > 0 && (active && *wants.Spec.StopPolicy == kueue.None || stopped), nil
+		return found && kq.TakenUp(live) && (active && *wants.Spec.StopPolicy == kueue.None || stopped), nil
 	})
 	active, reason, message := kq.Standing(live)
 	m.Status = status(active, reason)
@@ -226,20 +226,17 @@ func (m *model) Remove(ctx context.Context, k *kube.Client, _ *diag.Diagnostics)
 	return err
 }
 
-// holders names a few Workloads that hold the queue's quota.
+// holders names a few jobs that hold the queue's quota.
 func holders(k *kube.Client, name string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	var all kueue.WorkloadList
-	if k.List(ctx, &all, client.Limit(500)) != nil {
+	jobs, err := kq.Reserving(ctx, k, name)
+	if err != nil {
 		return "list the Workloads to see which"
 	}
 	var names []string
-	for i := range all.Items {
-		wl := &all.Items[i]
-		if a := wl.Status.Admission; a != nil && string(a.ClusterQueue) == name && len(names) < 5 {
-			names = append(names, wl.Namespace+"/"+wl.Name)
-		}
+	for _, j := range jobs[:min(len(jobs), 5)] {
+		names = append(names, j.Namespace+"/"+j.Name)
 	}
 	return fmt.Sprint(names)
 }

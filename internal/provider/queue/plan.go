@@ -2,10 +2,17 @@ package queue
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
+	kq "github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
 // follows plans what a flavor leaves out to be what its slice pool has: the
@@ -52,4 +59,34 @@ func (f followedInt64) PlanModifyInt64(ctx context.Context, req planmodifier.Int
 	var v types.Int64
 	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, f.source(req.Path), &v)...)
 	resp.PlanValue = v
+}
+
+// planShares warns where the queues of this run take more of a slice pool than
+// it has.
+func (m *model) planShares(ctx context.Context, spec kq.Queue, p *kubeobject.Planning[model]) {
+	if p.Data == nil || m.Flavors.IsNull() || p.Diags.HasError() {
+		return
+	}
+	var flavors []flavor
+	p.Diags.Append(m.Flavors.ElementsAs(ctx, &flavors, false)...)
+	takes, has := map[string]int64{}, map[string]int64{}
+	for i, quota := range spec.Quotas {
+		if quota.Pool == "" {
+			continue
+		}
+		takes[quota.Pool] += quota.Slices
+		if count, ok := flavors[i].SlicePool.Attributes()["slice_count"].(types.Int64); ok {
+			has[quota.Pool] = count.ValueInt64()
+		}
+	}
+	for _, pool := range slices.Sorted(maps.Keys(takes)) {
+		total, queues := p.Data.Shares.Take(pool, m.Name.ValueString(), takes[pool])
+		if total <= has[pool] {
+			continue
+		}
+		p.Diags.AddWarning("Slices are handed out twice", fmt.Sprintf("Queues %s hand out %d slices of %s, which has %d. "+
+			"Kueue admits jobs up to the quotas, and those that find no slice hold quota while they wait for one.\n\n"+
+			"Give each queue a share of the pool (slices), and let them lend each other what is idle (cohort).",
+			strings.Join(queues, ", "), total, pool, has[pool]))
+	}
 }

@@ -65,17 +65,38 @@ func takeUp(ctx context.Context, k *kube.Client) {
 	}
 	for i := range all.Items {
 		q := &all.Items[i]
-		want := metav1.Condition{Type: kueue.ClusterQueueActive, Status: metav1.ConditionTrue, Reason: "Ready"}
+		want := metav1.Condition{Type: kueue.ClusterQueueActive, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: q.Generation}
+		if missing := missingFlavor(ctx, k, q); missing != "" {
+			want.Status, want.Reason, want.Message = metav1.ConditionFalse, kueue.ClusterQueueActiveReasonFlavorNotFound, "no flavor "+missing
+		}
 		if ptr.Deref(q.Spec.StopPolicy, kueue.None) != kueue.None {
-			want = metav1.Condition{Type: kueue.ClusterQueueActive, Status: metav1.ConditionFalse, Reason: "Stopped", Message: "stopped"}
+			want.Status, want.Reason, want.Message = metav1.ConditionFalse, kueue.ClusterQueueActiveReasonStopped, "stopped"
 		}
 		if len(q.Status.Conditions) == 1 && q.Status.Conditions[0] == want {
 			continue
 		}
 		before := q.DeepCopy()
-		q.Status.Conditions = []metav1.Condition{want}
+		q.Status.Conditions, q.Status.FlavorsReservation = []metav1.Condition{want}, nil
+		for _, g := range q.Spec.ResourceGroups {
+			for _, f := range g.Flavors {
+				q.Status.FlavorsReservation = append(q.Status.FlavorsReservation, kueue.FlavorUsage{Name: f.Name})
+			}
+		}
 		_ = k.Patch(ctx, q, client.MergeFrom(before))
 	}
+}
+
+// missingFlavor names a flavor of slices that does not exist.
+func missingFlavor(ctx context.Context, k *kube.Client, q *kueue.ClusterQueue) string {
+	for _, g := range q.Spec.ResourceGroups {
+		for _, f := range g.Flavors {
+			found, err := k.Fetch(ctx, &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: string(f.Name)}})
+			if slices.Contains(g.CoveredResources, accelerator.ResourceName) && !found && err == nil {
+				return string(f.Name)
+			}
+		}
+	}
+	return ""
 }
 
 type object = map[string]any
@@ -302,7 +323,7 @@ func TestQueueFollowsASlicePool(t *testing.T) {
 		t.Errorf("when the pool is not known, %s is planned", got)
 	}
 	// The pool has lowered the quota, and the apply did not come to the queue.
-	if _, err := queue.Lower(t.Context(), k, cluster+"/nodePools/v5e", 16); err != nil {
+	if _, err := queue.Lower(t.Context(), k, cluster+"/nodePools/v5e", 1, 16); err != nil {
 		t.Fatal(err)
 	}
 	run := runner{t, p, k, config(object{"slice_pool": pool(4)})}
@@ -312,6 +333,28 @@ func TestQueueFollowsASlicePool(t *testing.T) {
 	share, text := p.Apply(typ, r, config(object{"slice_pool": pool(4), "slices": 3}))
 	if text != "" || share.State["chips"] != 48 {
 		t.Errorf("a share of 3 slices: %v chips, %s", share.State["chips"], text)
+	}
+}
+
+// Queues that together hand out more than the slice pool that they follow has
+// are told of, by the plan that has them all.
+func TestQueuesThatShareASlicePool(t *testing.T) {
+	g, _, cluster := world(t)
+	config := func(name string, slices int) object {
+		pool := object{"id": cluster + "/nodePools/v5e", "accelerator": "v5litepod-16", "slice_count": 4}
+		return object{"cluster": cluster, "name": name, "flavors": []any{object{"name": "v5e-4x4", "slice_pool": pool, "slices": slices}}}
+	}
+	for _, c := range []struct {
+		a, b int
+		want string
+	}{{2, 2, ""}, {4, 0, ""}, {4, 1, "Queues a, b hand out 5 slices of " + cluster + "/nodePools/v5e, which has 4."}} {
+		p := g.Protocol(t, "")
+		first := p.Plan(typ, nil, config("a", c.a))
+		again := p.Plan(typ, nil, config("a", c.a)) // as Terraform does in a replacement
+		second := p.Plan(typ, nil, config("b", c.b))
+		if first.Text+again.Text != "" || !strings.Contains(second.Text, c.want) || c.want == "" && second.Text != "" || strings.Contains(second.Text, "ERROR") {
+			t.Errorf("%d and %d slices: %q, %q, %q", c.a, c.b, first.Text, again.Text, second.Text)
+		}
 	}
 }
 

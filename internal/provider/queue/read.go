@@ -16,7 +16,7 @@ import (
 // spelled in state.
 func (m *model) take(ctx context.Context, q kq.Queue, diags *diag.Diagnostics) {
 	m.takeFlavors(ctx, q, diags)
-	m.Namespaces = strings(ctx, m.Namespaces, q.Namespaces, diags)
+	m.Namespaces = stringSet(ctx, m.Namespaces, q.Namespaces, diags)
 	stops := map[string]attr.Value{}
 	for ns, policy := range q.Stopped {
 		stops[ns] = types.StringValue(string(policy))
@@ -152,8 +152,8 @@ func list[T any](ctx context.Context, of attr.Type, all []T, diags *diag.Diagnos
 	return out
 }
 
-// strings keeps an empty set the way it is written, as null or [].
-func strings(ctx context.Context, was types.Set, all []string, diags *diag.Diagnostics) types.Set {
+// stringSet keeps an empty set the way it is written, as null or [].
+func stringSet(ctx context.Context, was types.Set, all []string, diags *diag.Diagnostics) types.Set {
 	if len(all) == 0 && len(was.Elements()) == 0 {
 		if was.IsNull() || was.IsUnknown() {
 			return types.SetNull(types.StringType)

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/attr"
@@ -29,8 +30,16 @@ func NewResource() resource.Resource {
 			"Quotas are in slices, which is what jobs ask for; Kueue counts them in chips. " +
 			"It needs Kueue, which `tpu_job_controllers` installs: refer to its `cluster` to make the order known.\n\n" +
 			"A quota that is lowered evicts nobody: what runs goes on, and nothing new starts until it fits.",
-		Name:              kubeobject.Name("The queue's name, which jobs give as `queue`. Up to 63 characters.", kq.CheckQueueName),
-		Attributes:        attributes(),
+		Name:       kubeobject.Name("The queue's name, which jobs give as `queue`. Up to 63 characters.", kq.CheckQueueName),
+		Attributes: attributes(),
+		Listing: kubeobject.Listing{
+			Description: "Lists the Kueue ClusterQueues that hand out TPU slices, whatever made them.",
+			Objects:     func() client.ObjectList { return &kueue.ClusterQueueList{} },
+			Hidden: func(o client.Object) bool {
+				q, ok := o.(*kueue.ClusterQueue)
+				return ok && !kq.HandsOutSlices(q)
+			},
+		},
 		DeleteDescription: "How long to wait until no job holds quota any more (default `10m`).",
 	})
 }
@@ -147,7 +156,8 @@ func flavorAttributes() map[string]schema.Attribute {
 		"slice_pool": schema.SingleNestedAttribute{
 			Optional: true,
 			MarkdownDescription: "The slice pool whose slices these are: write `slice_pool = tpu_slice_pool.NAME`, the whole resource. The quota is then all of its slices, or `slices` of them. " +
-				"When the pool shrinks, it lowers the quota before it takes slices away, so that no job is admitted to slices that are going; when it grows, the quota follows.",
+				"When the pool shrinks or goes, it lowers the quota before it takes slices away, so that no job is admitted to slices that are going; when it grows or comes back, the quota follows. " +
+				"Several queues may share a pool, each with its `slices`: it lowers them until they fit together, what no job holds first. A plan warns when they hand out more than the pool has.",
 			Attributes: map[string]schema.Attribute{
 				"id": schema.StringAttribute{Required: true, MarkdownDescription: "The pool's `id`."},
 				"accelerator": schema.StringAttribute{Required: true, MarkdownDescription: "The pool's `accelerator`.",

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -10,6 +11,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
 // One configuration with a slice pool, the queue that follows it and the
@@ -61,6 +68,12 @@ data "tpu_queue_status" "team" { queue = tpu_kueue_queue.team.id }
 					plancheck.ExpectKnownValue(team, first.AtMapKey("chips"), knownvalue.Int64Exact(16))),
 				ConfigStateChecks: quota(1, 16),
 			},
+			{
+				// A pool that is made anew lowers the quota to nothing meanwhile.
+				Config: config(1), Taint: []string{"tpu_slice_pool.v5e"},
+				ConfigPlanChecks:  plan(plancheck.ExpectResourceAction("tpu_slice_pool.v5e", plancheck.ResourceActionReplace)),
+				ConfigStateChecks: quota(1, 16),
+			},
 			{Config: config(1), ConfigPlanChecks: plan(plancheck.ExpectEmptyPlan())},
 			{Config: config(1), ResourceName: team, ImportState: true, ImportStateVerify: true},
 		},
@@ -72,7 +85,7 @@ data "tpu_queue_status" "team" { queue = tpu_kueue_queue.team.id }
 func TestKueueDown(t *testing.T) {
 	g, _, cluster := world(t)
 	p := g.Protocol(t, "")
-	config := with(everything(cluster), object{"timeouts": object{"update": "1s"}})
+	config := with(everything(cluster), object{"timeouts": object{"update": "2s"}})
 	r, text := p.Apply(typ, nil, config)
 	if text != "" {
 		t.Fatal(text)
@@ -90,11 +103,54 @@ func TestKueueDown(t *testing.T) {
 	if kept == nil || !strings.Contains(text, "Cannot apply queue team-a") || !strings.Contains(text, "Service kueue-webhook-service in namespace kueue-system is down") {
 		t.Errorf("apply: %v, %s", kept, text)
 	}
-	if none, text := g.Protocol(t, "").Apply(typ, nil, with(change, object{"name": "team-b", "timeouts": object{"create": "1s"}})); none != nil || !strings.Contains(text, "is down") {
+	if none, text := g.Protocol(t, "").Apply(typ, nil, with(change, object{"name": "team-b", "timeouts": object{"create": "2s"}})); none != nil || !strings.Contains(text, "is down") {
 		t.Errorf("another queue: %v, %s", none, text)
 	}
 	g.Cluster.WebhookDown("", "")
 	if r, text = p.Apply(typ, kept, change); text != "" || r.State["cohort"] != "other" {
 		t.Errorf("afterwards: %v, %s", r.State["cohort"], text)
 	}
+}
+
+// The status after an update is of the queue as it then is, not of the one
+// before: a flavor that is missing at first is waited for.
+func TestStatusAfterAnUpdate(t *testing.T) {
+	g, k, cluster := world(t)
+	p := g.Protocol(t, "")
+	config := object{"cluster": cluster, "name": "team-a", "flavors": []any{object{"name": "v5e-4x4", "accelerator": "v5litepod-16", "slices": 1}}}
+	r, text := p.Apply(typ, nil, config)
+	if text != "" || r.State["status"] != "Active" {
+		t.Fatalf("create: %v, %s", r, text)
+	}
+	var missed atomic.Bool
+	made := make(chan error, 1)
+	go func() {
+		live := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}
+		err := k.Until(t.Context(), live, func(bool) (bool, error) {
+			_, reason, _ := queue.Standing(live)
+			return reason == kueue.ClusterQueueActiveReasonFlavorNotFound, nil
+		})
+		missed.Store(err == nil)
+		if err == nil {
+			err = k.Apply(t.Context(), queue.Flavor{Name: "late", Slice: smallSlice(t)}.Object(), kube.ApplyOptions{})
+		}
+		made <- err
+	}()
+	config["flavors"] = append(config["flavors"].([]any), object{"name": "late", "accelerator": "v5litepod-4", "slices": 1})
+	r, text = p.Apply(typ, r, config)
+	if text != "" || r.State["status"] != "Active" || !missed.Load() {
+		t.Errorf("update: status %v, which was FlavorNotFound before: %t, %s", r.State["status"], missed.Load(), text)
+	}
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
+}
+
+func smallSlice(t *testing.T) accelerator.Slice {
+	t.Helper()
+	s, err := accelerator.Resolve("v5litepod-4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -58,7 +58,18 @@ func TestShrinkLowersTheQuotasFirst(t *testing.T) {
 	if r, text = run().Apply(typ, fresh, pool(1)); strings.Contains(text, "ERROR") || chips() != 16 {
 		t.Errorf("the quota of one slice is %d chips; said %s", chips(), text)
 	}
-	if _, text = run().Apply(typ, r, pool(2)); strings.Contains(text, "ERROR") || chips() != 16 {
+	if r, text = run().Apply(typ, r, pool(2)); strings.Contains(text, "ERROR") || chips() != 16 {
 		t.Errorf("after growing the quota is %d chips, want it left to the queue; said %s", chips(), text)
+	}
+	// In a replacement the queue stays: its quota is nothing until the pool is back.
+	replacing := run()
+	if left, text := replacing.Destroy(r); left != nil || text != "" || chips() != 0 {
+		t.Errorf("after the pool is gone the quota is %d chips, want none; said %s", chips(), text)
+	}
+	if r, text = replacing.Apply(typ, nil, pool(2)); strings.Contains(text, "ERROR") || chips() != 16 {
+		t.Errorf("after the pool is back the quota is %d chips, want what it was; said %s", chips(), text)
+	}
+	if left, text := run().Destroy(r); left != nil || text != "" || chips() != 0 {
+		t.Errorf("after the pool is gone for good the quota is %d chips, want none; said %s", chips(), text)
 	}
 }

@@ -60,6 +60,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	operations, keep := r.apply(ctx, timeout, &m, nil, object, nil, gke.SlicePoolRun{}, &resp.Diagnostics)
 	end(keep)
 	if keep {
+		r.raise(ctx, m, &resp.Diagnostics)
 		resp.Diagnostics.Append(private.Set(ctx, resp.Private, ownersKey, []string{r.data.Owner})...)
 		resp.Diagnostics.Append(private.Set(ctx, resp.Private, private.Object, object)...)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
@@ -87,7 +88,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	resp.Diagnostics.Append(d...)
 	var broken diag.Diagnostics // apply says what is wrong with the plan
 	gone := removed(state.spec(ctx, "", &broken), m.spec(ctx, "", &broken), waiting)
-	r.lowerQuotas(ctx, m, state, &resp.Diagnostics)
+	r.lowerForUpdate(ctx, m, state, &resp.Diagnostics)
 	run := gke.SlicePoolRun{Known: state.known(), Owners: owners, Operations: running}
 	if operations, keep := r.apply(ctx, timeout, &m, &state, object, gone, run, &resp.Diagnostics); keep {
 		if m.Status.ValueString() == gke.PoolReady && !resp.Diagnostics.HasError() {
@@ -259,6 +260,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return
 	}
 	defer end()
+	r.lowerForDelete(ctx, m, &resp.Diagnostics)
 	left, taken, err := r.data.GKE.DeleteSlicePool(ctx, ref)
 	if err != nil {
 		problem(&resp.Diagnostics, fmt.Sprintf("Could not delete slice pool %s, %d of its slices are left", ref.Name, len(left)), err)

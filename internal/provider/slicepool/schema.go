@@ -137,7 +137,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"slice_count": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(1),
-				MarkdownDescription: "How many slices. The default is 1. Growing adds node pools, shrinking removes idle slices (on which no job runs), those with the highest index first; the others are not touched. Indices need not be contiguous afterwards; growing fills the lowest free ones. The quotas of `tpu_kueue_queue` that follow the pool are lowered before it shrinks.",
+				MarkdownDescription: "How many slices. The default is 1. Growing adds node pools, shrinking removes idle slices (on which no job runs), those with the highest index first; the others are not touched. Indices need not be contiguous afterwards; growing fills the lowest free ones. The quotas of `tpu_kueue_queue` that follow the pool are lowered before it shrinks, until they fit together.",
 				Validators:          []validator.Int64{int64validator.Between(0, gke.MaxSlices)},
 			},
 			"zone": schema.StringAttribute{

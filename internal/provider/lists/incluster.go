@@ -1,0 +1,71 @@
+package lists
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/list/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
+)
+
+// InCluster lists objects of one kind in a cluster, or in a project's clusters;
+// resource makes their resource, which is one of kubeobject with an identity.
+func InCluster(resource func() resource.Resource) func() list.ListResource {
+	return newList(resource, objects{listed(resource())})
+}
+
+func listed(r resource.Resource) kubeobject.Listed {
+	if wrapped, ok := r.(interface{ Unwrap() resource.Resource }); ok {
+		r = wrapped.Unwrap()
+	}
+	l, ok := r.(kubeobject.Listed)
+	if !ok {
+		panic(fmt.Sprintf("a %T is no object in a cluster", r))
+	}
+	return l
+}
+
+type objects struct{ kubeobject.Listed }
+
+func (o objects) filters() schema.Schema {
+	description, _ := o.Listing()
+	return schema.Schema{MarkdownDescription: description, Attributes: clusterSchema("Only those of this cluster")}
+}
+
+func (o objects) find(ctx context.Context, config tfsdk.Config, data *conn.Data) iter.Seq2[Object, diag.Diagnostics] {
+	return inClusters(ctx, config, data, func(n gke.ClusterName, only bool, yield func(Object, diag.Diagnostics) bool) bool {
+		k, err := data.Cluster(ctx, n.String())
+		var names []string
+		if err == nil {
+			names, err = o.Find(ctx, k)
+		}
+		if errors.Is(err, gke.NotFound) && !only {
+			return true // deleted since it was listed
+		}
+		if err != nil {
+			_, plural := o.Listing()
+			what, why := fmt.Sprintf("Cannot list the %s of %s", plural, n), err.Error()
+			// One cluster of many that does not answer hides nothing of the others.
+			if !only {
+				return yield(Object{}, diag.Diagnostics{diag.NewWarningDiagnostic(what, why)})
+			}
+			yield(Object{}, diag.Diagnostics{diag.NewErrorDiagnostic(what, why)})
+			return false
+		}
+		for _, name := range names {
+			if !yield(Object{ID: o.ID(n.String(), name), Name: fmt.Sprintf("%s/%s (%s)", n.Cluster, name, n.Location)}, nil) {
+				return false
+			}
+		}
+		return true
+	})
+}
