@@ -134,6 +134,36 @@ func TestInstallsOfOthers(t *testing.T) {
 	}
 }
 
+// A release under other names than the manifests' is refused, adopted or not:
+// two would work on the same objects. What only looks like one is not.
+func TestInstallsUnderOtherNames(t *testing.T) {
+	deployment := func(name, image, command string) *appsv1.Deployment {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "jobset-system", Name: name}}
+		d.Annotations = map[string]string{"meta.helm.sh/release-name": "sets"}
+		c := container(image)
+		c.Command = []string{command}
+		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, c)
+		return d
+	}
+	for name, tt := range map[string]struct {
+		d    *appsv1.Deployment
+		c    Config
+		want string
+	}{
+		"Helm's JobSet":        {deployment("jobset-controller", "registry.k8s.io/jobset/jobset:v0.12.0", "/manager"), Config{}, "JobSet v0.12.0 already: Deployment jobset-system/jobset-controller was written by somebody else (Helm release sets)"},
+		"from a mirror":        {deployment("a", "example.com:5000/mirror/kueue:v0.18.0", "/manager"), Config{}, "Kueue v0.18.0 already"},
+		"left alone":           {deployment("jobset-controller", "registry.k8s.io/jobset/jobset:v0.12.0", "/manager"), Config{JobSet: JobSetConfig{Disabled: true}}, ""},
+		"a dashboard":          {deployment("viz", "registry.k8s.io/kueue/kueueviz-backend:v0.19.0", "/manager"), Config{}, ""},
+		"a job of that name":   {deployment("kueue", "example.com/kueue:1", "/bin/sh"), Config{}, ""},
+		"ours, by their names": {deployment("jobset-controller-manager", "registry.k8s.io/jobset/jobset:v0.12.0", "/manager"), Config{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := inspect(t.Context(), fakeClient(interceptor.Funcs{}, tt.d), tt.c, Options{Adopt: true})
+			says(t, err, tt.want)
+		})
+	}
+}
+
 // What an install leaves behind that it does not make itself is known: the roles
 // and APIs left out, never a definition or namespace.
 func TestObsoleteObjects(t *testing.T) {

@@ -1,80 +1,33 @@
 package controllers_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/go-hclog"
-	"golang.org/x/oauth2"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueueapi "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/controllers"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
-	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/binaries"
-	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/controlplane"
 )
-
-// startCluster runs a real control plane with one CPU node.
-func startCluster(t *testing.T) *kube.Client {
-	t.Helper()
-	ctx := t.Context()
-	programs, err := binaries.ControlPlane(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := hclog.New(&hclog.LoggerOptions{Output: t.Output(), Level: hclog.Info})
-	cp, err := controlplane.Start(ctx, controlplane.Config{
-		Name: "controllers", Dir: filepath.Join(t.TempDir(), "cp"), Binaries: programs, Token: "controllers-test", Logger: log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cp.Stop(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
-		}
-	})
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "system-0"}}
-	node.Status.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
-	}
-	node.Status.Allocatable = node.Status.Capacity
-	if err := cp.Nodes(ctx, "system", []*corev1.Node{node}); err != nil {
-		t.Fatal(err)
-	}
-	cl, err := kube.Connect(kube.Access{
-		Name: "controllers", Server: "https://" + cp.Endpoint(), CA: cp.CA(),
-		Tokens: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: "controllers-test"}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cl
-}
 
 // Installing on a real cluster: both controllers answer, a second install
 // writes nothing, removal is refused while a job exists and leaves nothing.
 func TestInstallOnARealCluster(t *testing.T) {
-	cl := startCluster(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	cl := realCluster(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
 	defer cancel()
 	progress := timed(t)
 
@@ -146,7 +99,7 @@ func TestInstallOnARealCluster(t *testing.T) {
 	})
 
 	t.Run("another tool's field is a conflict that names it", func(t *testing.T) {
-		scale(t, cl, 3, "kubectl")
+		scale(t, cl, "kueue", 3, "kubectl")
 		_, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{})
 		if err == nil || !strings.Contains(err.Error(), `"kubectl"`) || !strings.Contains(err.Error(), ".spec.replicas") {
 			t.Fatalf("got %v, want a conflict on .spec.replicas with kubectl", err)
@@ -197,37 +150,26 @@ func TestInstallOnARealCluster(t *testing.T) {
 		}
 	})
 
-	t.Run("removal works while Kueue is down", func(t *testing.T) {
-		if _, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{}); err != nil {
-			t.Fatal(err)
-		}
+	t.Run("what kubectl and Helm installed is adopted, its webhooks for pods go, its queues stay", func(t *testing.T) {
+		byOthers(ctx, t, cl, "jobset-"+controllers.JobSetVersion, clientSide)
+		byOthers(ctx, t, cl, "kueue-"+controllers.KueueVersion, helm)
 		for _, obj := range queueObjects() {
-			if err := cl.Create(ctx, obj); err != nil {
-				t.Fatal(err)
-			}
+			answers(ctx, t, cl, obj)
 		}
-		scale(t, cl, 0, "kubectl")
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-controller-manager"}}
-		if err := cl.Until(ctx, d, func(bool) (bool, error) { return d.Status.Replicas == 0, nil }); err != nil {
-			t.Fatal(err)
-		}
-		if err := controllers.Uninstall(ctx, cl, controllers.Config{}, controllers.UninstallOptions{Progress: progress}); err != nil {
-			t.Fatal(err)
-		}
-		if status, err := controllers.Observe(ctx, cl, controllers.Config{}); err != nil || status.State != controllers.Absent {
-			t.Errorf("after the removal the cluster is %q (%v), want ABSENT", status.State, err)
-		}
-	})
-
-	t.Run("what kubectl installed is adopted, its webhooks for pods go, its queues stay", func(t *testing.T) {
-		kubectlApply(ctx, t, cl)
 		if got := podHooks(ctx, t, cl); len(got) == 0 {
 			t.Fatal("the official manifests have no webhook for pods: there is nothing to see go")
 		}
-		_, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{})
-		var foreign *controllers.ForeignError
-		if !errors.As(err, &foreign) || !slices.Equal(foreign.Managers, []string{"kubectl"}) {
-			t.Fatalf("got %v, want a ForeignError that names kubectl", err)
+		for _, tt := range []struct {
+			c    controllers.Config
+			want []string
+		}{
+			{controllers.Config{}, []string{"JobSet v0.12.0", "jobset-system/jobset-controller-manager was written by kubectl-client-side-apply", "disable JobSet here"}},
+			{controllers.Config{JobSet: controllers.JobSetConfig{Disabled: true}}, []string{"written by helm (Helm release kueue)", "sh.helm.release.v1.kueue.*"}},
+		} {
+			_, err := controllers.Install(ctx, cl, tt.c, controllers.Options{})
+			if foreign := (*controllers.ForeignError)(nil); !errors.As(err, &foreign) || slices.ContainsFunc(tt.want, func(w string) bool { return !strings.Contains(err.Error(), w) }) {
+				t.Fatalf("got %v, want a ForeignError that says %q", err, tt.want)
+			}
 		}
 		if got := podHooks(ctx, t, cl); len(got) == 0 {
 			t.Error("the refused install has written something")
@@ -239,8 +181,14 @@ func TestInstallOnARealCluster(t *testing.T) {
 		if got := podHooks(ctx, t, cl); len(got) > 0 {
 			t.Errorf("webhooks for pods are left: %v", got)
 		}
-		if found, err := cl.Fetch(ctx, &kueueapi.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}}); err != nil || !found {
-			t.Errorf("the flavor from before: found %t, %v", found, err)
+		for _, obj := range queueObjects() {
+			if found, err := cl.Fetch(ctx, obj); err != nil || !found || obj.GetDeletionTimestamp() != nil {
+				t.Errorf("%T from before: found %t, %v", obj, found, err)
+			}
+		}
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-controller-manager"}}
+		if _, err := cl.Fetch(ctx, d); err != nil || d.Labels["app.kubernetes.io/managed-by"] == "Helm" || d.Annotations["meta.helm.sh/release-name"] != "" {
+			t.Errorf("Helm's marks are left: %v %v, %v", d.Labels, d.Annotations, err)
 		}
 		// Once adopted it is like any other: no second adoption is needed.
 		if _, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{}); err != nil {
@@ -248,12 +196,9 @@ func TestInstallOnARealCluster(t *testing.T) {
 		}
 	})
 
-	t.Run("while Kueue is down nobody else waits for it", func(t *testing.T) {
-		scale(t, cl, 0, "kubectl")
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-controller-manager"}}
-		if err := cl.Until(ctx, d, func(bool) (bool, error) { return d.Status.Replicas == 0, nil }); err != nil {
-			t.Fatal(err)
-		}
+	t.Run("while both are down nobody else waits for them", func(t *testing.T) {
+		scale(t, cl, "kueue", 0, "kubectl")
+		scale(t, cl, "jobset", 0, "kubectl")
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 		pod.Spec.Containers = []corev1.Container{{Name: "web", Image: "web"}}
 		if err := cl.Create(ctx, pod); err != nil {
@@ -267,59 +212,49 @@ func TestInstallOnARealCluster(t *testing.T) {
 		if err := cl.Create(ctx, deployment); err != nil {
 			t.Errorf("a Deployment of somebody else: %v", err)
 		}
-		err := cl.Apply(ctx, &kueueapi.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, kube.ApplyOptions{})
-		if !kube.WebhookNotServing(err) || !strings.Contains(err.Error(), "Service kueue-webhook-service in namespace kueue-system is down") {
-			t.Errorf("a flavor: %v, want an error that says what is down", err)
+		// What webhooks check says which controller is down; the rest is written.
+		down := map[string]string{}
+		for _, obj := range append(queueObjects(), jobSet("mine"), &kueueapi.Cohort{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+			&kueueapi.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+			&kueueapi.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: kueueapi.AdmissionCheckSpec{ControllerName: "example.com/mine"}},
+			&kueueapi.ProvisioningRequestConfig{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: kueueapi.ProvisioningRequestConfigSpec{ProvisioningClassName: "mine"}}) {
+			err := cl.Apply(ctx, obj, kube.ApplyOptions{})
+			switch {
+			case err == nil:
+				if err := cl.Remove(ctx, obj, false); err != nil {
+					t.Error(err)
+				}
+			case !kube.WebhookNotServing(err):
+				t.Errorf("%T: %v, want an error that says what is down", obj, err)
+			case strings.Contains(err.Error(), "Service kueue-webhook-service in namespace kueue-system is down"):
+				down[fmt.Sprintf("%T", obj)] = "kueue"
+			case strings.Contains(err.Error(), "Service jobset-webhook-service in namespace jobset-system is down"):
+				down[fmt.Sprintf("%T", obj)] = "jobset"
+			default:
+				t.Errorf("%T: %v does not say what is down", obj, err)
+			}
+		}
+		if diff := cmp.Diff(map[string]string{"*v1beta2.ResourceFlavor": "kueue", "*v1beta2.ClusterQueue": "kueue", "*v1beta2.Cohort": "kueue", "*unstructured.Unstructured": "jobset"}, down); diff != "" {
+			t.Errorf("objects that wait for a controller (-want +got):\n%s", diff)
 		}
 		status, err := controllers.Observe(ctx, cl, controllers.Config{})
 		if err != nil || status.State != controllers.Incomplete || !slices.ContainsFunc(status.Missing, func(m string) bool { return strings.Contains(m, "has 0 replicas, want 1") }) {
 			t.Errorf("observed: %+v, %v", status, err)
 		}
+		for _, obj := range []client.Object{pod, deployment} {
+			if err := cl.Remove(ctx, obj, true); err != nil {
+				t.Error(err)
+			}
+		}
 	})
-}
-
-// kubectlApply writes the official manifests as `kubectl apply --server-side`
-// does, everything in them included, and waits until Kueue answers.
-func kubectlApply(ctx context.Context, t *testing.T, cl *kube.Client) {
-	t.Helper()
-	var first, then []*unstructured.Unstructured
-	for _, file := range []string{"jobset-" + controllers.JobSetVersion, "kueue-" + controllers.KueueVersion} {
-		text, err := os.ReadFile(filepath.Join("manifests", file+".yaml"))
-		if err != nil {
+	t.Run("removal works while both are down", func(t *testing.T) {
+		if err := controllers.Uninstall(ctx, cl, controllers.Config{}, controllers.UninstallOptions{Progress: progress}); err != nil {
 			t.Fatal(err)
 		}
-		docs := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-		for {
-			obj := &unstructured.Unstructured{}
-			if err := docs.Decode(obj); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			if obj.GetKind() == "Namespace" {
-				first = append(first, obj)
-			} else {
-				then = append(then, obj)
-			}
+		if status, err := controllers.Observe(ctx, cl, controllers.Config{}); err != nil || status.State != controllers.Absent {
+			t.Errorf("after the removal the cluster is %q (%v), want ABSENT", status.State, err)
 		}
-	}
-	for _, obj := range slices.Concat(first, then) {
-		err := cl.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("kubectl"), client.ForceOwnership)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for ctx.Err() == nil {
-		flavor := &kueueapi.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "theirs"}}
-		if err := cl.Create(ctx, flavor); err == nil || !kube.Transient(err) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-	t.Fatal("Kueue as kubectl installed it does not answer")
+	})
 }
 
 // podHooks lists the webhooks that see pods of every namespace.
@@ -372,18 +307,27 @@ func versions(t *testing.T, cl *kube.Client) map[string]string {
 	return got
 }
 
-// scale sets the number of Kueue's pods as another tool would.
-func scale(t *testing.T, cl *kube.Client, replicas int64, tool string) {
+// scale sets the number of a controller's pods as another tool would, and waits
+// for the end of those that are too many.
+func scale(t *testing.T, cl *kube.Client, controller string, replicas int64, tool string) {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": "kueue-controller-manager", "namespace": "kueue-system"},
+		"metadata": map[string]any{"name": controller + "-controller-manager", "namespace": controller + "-system"},
 		"spec":     map[string]any{"replicas": replicas},
 	}}
 	err := cl.WithWatch.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(tool), client.ForceOwnership)
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A Deployment does not count pods that are ending, which still serve.
+	eventually(t.Context(), t, controller+" has no pods too many", func() error {
+		var pods corev1.PodList
+		if err := cl.List(t.Context(), &pods, client.InNamespace(u.GetNamespace())); err != nil || len(pods.Items) > int(replicas) {
+			return fmt.Errorf("%d pods: %v", len(pods.Items), err)
+		}
+		return nil
+	})
 }
 
 func jobSet(name string) *unstructured.Unstructured {

@@ -1,14 +1,13 @@
 package controllers
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // usedPorts are those that the pods of the two releases already use.
@@ -21,7 +20,13 @@ func (c Config) Validate() error {
 		return err
 	}
 	c = c.WithDefaults()
+	if len(c.parts()) == 0 {
+		return fmt.Errorf("neither JobSet nor Kueue is to be installed: enable one of them, or leave the job controllers out")
+	}
 	if err := validatePort(c.WebhookPort); err != nil {
+		return err
+	}
+	if err := c.validatePlacement(); err != nil {
 		return err
 	}
 	for _, p := range c.parts() {
@@ -58,16 +63,6 @@ func validatePort(port int) error {
 	return nil
 }
 
-func (r Resources) validate() error {
-	if r.CPU.Sign() < 0 || r.Memory.Sign() < 0 || r.MemoryLimit.Sign() < 0 {
-		return fmt.Errorf("want positive quantities")
-	}
-	if !r.MemoryLimit.IsZero() && r.Memory.Cmp(r.MemoryLimit) > 0 {
-		return fmt.Errorf("the memory limit %s is below the request %s", &r.MemoryLimit, &r.Memory)
-	}
-	return nil
-}
-
 // gateName is how Kubernetes components name their feature gates.
 var gateName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
@@ -96,8 +91,13 @@ func (k KueueConfig) validate(version string) error {
 	if err := validateFrameworks(k.frameworks(), version); err != nil {
 		return err
 	}
-	if k.PodsReadyTimeout.Duration < 0 || k.RecoveryTimeout.Duration < 0 {
-		return fmt.Errorf("timeouts of Kueue must not be negative")
+	for name, d := range map[string]time.Duration{"pods ready": k.PodsReadyTimeout.Duration, "recovery": k.RecoveryTimeout.Duration} {
+		if d < 0 {
+			return fmt.Errorf("%s timeout %s: timeouts of Kueue must not be negative", name, d)
+		}
+		if d < time.Second {
+			return fmt.Errorf("%s timeout %s: want a second at least, or no pod is ever ready in time", name, d)
+		}
 	}
 	if err := k.Requeue.validate(); err != nil {
 		return err
@@ -119,25 +119,22 @@ func (k KueueConfig) validate(version string) error {
 	if k.KeepFinished != nil && k.KeepFinished.Duration < 0 {
 		return fmt.Errorf("finished workloads cannot be kept for %s", k.KeepFinished.Duration)
 	}
-	for _, r := range k.ExcludedResources {
+	for i, r := range k.ExcludedResources {
+		if !resourcePrefix.MatchString(r) {
+			return fmt.Errorf("excluded resource %q: want the beginning of a resource's name, such as networking.gke.io/", r)
+		}
+		if slices.Contains(k.ExcludedResources[:i], r) {
+			return fmt.Errorf("excluded resource %q is listed twice", r)
+		}
 		if strings.HasPrefix("google.com/tpu", r) {
 			return fmt.Errorf("excluded resource %q: chips are what queues count, they cannot be left out", r)
 		}
 	}
-	return validateSelector(k.NamespaceSelector)
+	return validateLabels("namespace selector", k.NamespaceSelector)
 }
 
-func validateSelector(labels map[string]string) error {
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if errs := validation.IsQualifiedName(key); len(errs) > 0 {
-			return fmt.Errorf("namespace selector: label %q: %s", key, errs[0])
-		}
-		if errs := validation.IsValidLabelValue(labels[key]); len(errs) > 0 {
-			return fmt.Errorf("namespace selector: value %q of label %s: %s", labels[key], key, errs[0])
-		}
-	}
-	return nil
-}
+// resourcePrefix is what resources' names are made of.
+var resourcePrefix = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./_-]*$`)
 
 func (r Requeue) validate() error {
 	switch {
@@ -146,8 +143,16 @@ func (r Requeue) validate() error {
 	case r.Backoff.Duration < 0 || r.MaxBackoff.Duration < 0,
 		r.Backoff.Duration%time.Second != 0 || r.MaxBackoff.Duration%time.Second != 0:
 		return fmt.Errorf("requeue backoff %s up to %s: want whole seconds", r.Backoff.Duration, r.MaxBackoff.Duration)
-	case r.MaxBackoff.Duration > 0 && r.MaxBackoff.Duration < r.Backoff.Duration:
-		return fmt.Errorf("requeue backoff %s is above its maximum %s", r.Backoff.Duration, r.MaxBackoff.Duration)
+	}
+	backoff, most := cmp.Or(r.Backoff.Duration, kueueBackoff), cmp.Or(r.MaxBackoff.Duration, kueueMaxBackoff)
+	if most < backoff {
+		return fmt.Errorf("requeue backoff %s is above its maximum %s (without them, Kueue takes %s and %s)", backoff, most, kueueBackoff, kueueMaxBackoff)
 	}
 	return nil
 }
+
+// What Kueue takes where Requeue says nothing.
+const (
+	kueueBackoff    = time.Minute
+	kueueMaxBackoff = time.Hour
+)

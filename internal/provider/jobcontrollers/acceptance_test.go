@@ -142,35 +142,6 @@ func createJob(t *testing.T) {
 	}
 }
 
-// Bad input fails before anything is asked of any API.
-func TestAccJobControllersRefusedAtPlan(t *testing.T) {
-	acctest.UseSandbox(t)
-	for name, tt := range map[string]struct{ body, want string }{
-		"privileged port":          {`webhook_port = 443`, `webhook port 443: want 1024 to\s+65535`},
-		"port in use":              {`webhook_port = 8443`, `taken by metrics`},
-		"no duration":              {`kueue = { recovery_timeout = "soon" }`, `want a positive duration`},
-		"too many pods":            {`jobset = { replicas = 11 }`, `between 1 and 10`},
-		"a pair that does not fit": {`kueue = { version = "v0.15.2" }`, `JobSet v0.12.0 and Kueue v0.15.2 do not\s+fit`},
-		"unknown version":          {`jobset = { version = "v9.9.9" }`, `JobSet v9.9.9 is not one that can be\s+installed`},
-		"pod framework":            {`kueue = { frameworks = ["batch/job", "jobset.x-k8s.io/jobset", "pod"] }`, `every namespace from\s+starting pods`},
-		"no JobSets":               {`kueue = { frameworks = ["batch/job"] }`, `jobset.x-k8s.io/jobset is\s+missing`},
-		"chips left out":           {`kueue = { excluded_resources = ["google.com/"] }`, `chips are what queues\s+count`},
-		"no quantity":              {`jobset = { resources = { memory = "lots" } }`, `want a positive\s+quantity`},
-		"limit below request":      {`jobset = { resources = { memory = "4Gi", memory_limit = "1Gi" } }`, `the memory limit 1Gi is\s+below the request 4Gi`},
-		"backoff in parts":         {`kueue = { requeue_backoff = "1500ms" }`, `want whole\s+seconds`},
-		"strategy of nothing":      {`kueue = { fair_sharing_preemption = ["LessThanInitialShare"] }`, `fair sharing is\s+off`},
-		"no such gate":             {`kueue = { feature_gates = { "topology aware" = true } }`, `not the name of one`},
-		"negative timeout":         {`kueue = { pods_ready_timeout = "-1h" }`, `want a positive duration`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			resource.UnitTest(t, resource.TestCase{
-				ProtoV6ProviderFactories: acctest.Factories(),
-				Steps:                    []resource.TestStep{{Config: config("  " + tt.body), PlanOnly: true, ExpectError: regexp.MustCompile(tt.want)}},
-			})
-		})
-	}
-}
-
 // A cluster that does not exist is named in the error.
 func TestAccJobControllersWithoutCluster(t *testing.T) {
 	acctest.UseSandbox(t)

@@ -2,6 +2,7 @@ package jobcontrollers
 
 import (
 	"context"
+	"math"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -136,7 +137,7 @@ func (m *kueueModel) config(ctx context.Context, diags *diag.Diagnostics) contro
 		FeatureGates:           boolMap(ctx, m.FeatureGates, diags),
 	}
 	if !m.RequeueLimit.IsNull() && !m.RequeueLimit.IsUnknown() {
-		c.Requeue.Limit = new(int32(m.RequeueLimit.ValueInt64()))
+		c.Requeue.Limit = new(int32(min(m.RequeueLimit.ValueInt64(), math.MaxInt32)))
 	}
 	if keep := m.WorkloadRetention; !keep.IsNull() && !keep.IsUnknown() {
 		c.KeepFinished = new(duration(keep, "workload_retention"))

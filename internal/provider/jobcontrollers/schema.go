@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -40,19 +41,22 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"kueue":   kueueAttribute(),
 			"image_repository": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(controllers.DefaultRegistry),
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 				MarkdownDescription: "Where the controllers' images come from, instead of `" + controllers.DefaultRegistry + "`: a registry or repository that mirrors it, for clusters that cannot reach the public one. " +
 					"With `R`, the images are `R/jobset/jobset:" + controllers.JobSetVersion + "` and `R/kueue/kueue:" + controllers.KueueVersion + "`.",
 			},
 			"webhook_port": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(controllers.DefaultWebhookPort),
+				Validators: []validator.Int64{int64validator.AtLeast(1)},
 				MarkdownDescription: fmt.Sprintf("The port that the controllers' pods serve their webhooks on. Default %d: the control plane of a private GKE cluster reaches nodes on 443 and %d only, unless a firewall rule says otherwise.",
 					controllers.DefaultWebhookPort, controllers.DefaultWebhookPort),
 			},
 			"max_hosts": schema.Int64Attribute{
 				Optional:   true,
 				Validators: []validator.Int64{int64validator.Between(1, 65000)},
-				MarkdownDescription: "How many TPU hosts the cluster will have at most. Both controllers get memory (1.2 MiB a host, at least 4 GiB) and CPU (2 cores for 5,000 hosts) for them. " +
-					"Without it, the sizes of the releases, which serve some hundred hosts. `resources` of each controller goes before it.",
+				MarkdownDescription: "How many TPU hosts the cluster will have at most. Each controller gets memory (1.2 MiB a host and at least 4 GiB, as xpk gives them) and CPU (half a core up to 1,250 hosts, 2 cores for 5,000, 4 at most: this provider's own figures) for them: " +
+					"15 GiB for 12,500 hosts, and the CPU pool needs machines with room for that. " +
+					"Without it, the sizes of the releases, which serve some hundred hosts. `resources` of each controller goes before it. Requests a second stay the release's: see `client_qps`.",
 			},
 			"tolerations": tolerationsAttribute(),
 			"node_selector": schema.MapAttribute{
@@ -66,7 +70,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"adopt": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Whether to take over what another tool installed: controllers from `kubectl apply`, Helm or xpk, or fields of them that were changed by hand. " +
-					"Queues, jobs and priorities stay; the settings, the webhooks and the version become those asked for here. Without it an install of somebody else is an error that names the tool, before anything is written.",
+					"Queues, jobs and priorities stay; the settings, the webhooks and the version become those asked for here. Without it an install of somebody else is an error that names the tool, before anything is written. " +
+					"What Helm installed under other names than the official manifests have (every release of JobSet's chart, and one of Kueue's that is not `kueue` in `kueue-system`) cannot be adopted, and is always an error: disable that controller here, or remove it first. A Helm release that was adopted must not be uninstalled or upgraded any more.",
 			},
 			"force_uninstall": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),

@@ -36,6 +36,7 @@ func replicas() schema.Int64Attribute {
 func version(what string, versions []string) schema.StringAttribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true, Default: stringdefault.StaticString(versions[0]),
+		Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
 		MarkdownDescription: fmt.Sprintf("The release of %s: `%s`. Default the newest. JobSet and Kueue go in pairs: %s. An older release than the installed one is refused.",
 			what, strings.Join(versions, "` or `"), pairs()),
 	}

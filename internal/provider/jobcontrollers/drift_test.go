@@ -1,0 +1,123 @@
+package jobcontrollers_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
+	"github.com/tpu-training/terraform-provider-tpu/internal/controllers"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+)
+
+// installed gives the cluster what a refresh looks at of an install with c.
+func installed(t *testing.T, g *acctest.GKE, c controllers.Config) *kube.Client {
+	t.Helper()
+	somewhere := metav1.ObjectMeta{Namespace: "somewhere"}
+	g.Cluster.Keep(t, &corev1.Namespace{}, &appsv1.Deployment{ObjectMeta: somewhere}, &corev1.ConfigMap{ObjectMeta: somewhere},
+		&apiextensionsv1.CustomResourceDefinition{}, &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{})
+	k := g.Cluster.Client(t)
+	objs, err := controllers.Objects(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := json.Marshal(c.WithDefaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := c.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range objs {
+		switch obj.GetKind() {
+		case "Namespace":
+			obj.SetAnnotations(map[string]string{"terraform-provider-tpu/job-controllers": string(record), "terraform-provider-tpu/job-controllers-hash": hash})
+		case "CustomResourceDefinition", "Deployment", "ConfigMap", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
+		default:
+			continue
+		}
+		if err := k.Apply(t.Context(), obj, kube.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return k
+}
+
+// What somebody changes is named in to_repair and planned to be repaired, with
+// versions known as long as they stay; a cluster that refuses to say is an
+// error, and one that is gone takes the controllers along.
+func TestDrift(t *testing.T) {
+	const typ = "tpu_job_controllers"
+	g := acctest.NewGKE(t)
+	cluster := g.MakeCluster(t, "main")
+	k := installed(t, g, controllers.Config{MaxHosts: 64})
+	p := g.Protocol(t, "")
+	config := map[string]any{"cluster": cluster, "max_hosts": 64}
+	r, text := p.Import(typ, cluster+"/jobControllers")
+	if r == nil || text != "" {
+		t.Fatalf("import: %v %s", r, text)
+	}
+	if plan := p.Plan(typ, r, config); len(plan.Changed) > 0 || plan.Text != "" {
+		t.Fatalf("planned %v %s after an import", plan.Changed, plan.Text)
+	}
+	inSystem := metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-controller-manager"}
+	const container = `{"spec":{"template":{"spec":{"containers":[{"name":"manager","image":"registry.k8s.io/kueue/kueue:%s"}]}}}}`
+	for _, tt := range []struct {
+		obj         client.Object
+		patch, back string
+		repair      string
+		changed     []string
+	}{
+		{&appsv1.Deployment{ObjectMeta: inSystem}, `{"spec":{"replicas":0}}`, `{"spec":{"replicas":1}}`,
+			"Deployment kueue-system/kueue-controller-manager has 0 replicas, want 1", []string{"status", "to_repair"}},
+		{&appsv1.Deployment{ObjectMeta: inSystem}, strings.Replace(container, "%s", "v0.18.0", 1), strings.Replace(container, "%s", controllers.KueueVersion, 1),
+			"runs image registry.k8s.io/kueue/kueue:v0.18.0, want", []string{"kueue_version", "status", "to_repair"}},
+		{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "jobset-system"}}, `{"metadata":{"annotations":{"terraform-provider-tpu/job-controllers-hash":null}}}`, "",
+			"the last install of JobSet did not finish", []string{"status", "to_repair"}},
+	} {
+		if err := k.Patch(t.Context(), tt.obj, client.RawPatch("application/merge-patch+json", []byte(tt.patch))); err != nil {
+			t.Fatal(err)
+		}
+		now, text := p.Refresh(r)
+		if now == nil || text != "" {
+			t.Fatalf("refresh: %v %s", now, text)
+		}
+		repair, _ := now.State["to_repair"].([]any)
+		if len(repair) != 1 || !strings.Contains(repair[0].(string), tt.repair) {
+			t.Errorf("to repair: %v, want %q", repair, tt.repair)
+		}
+		changed := p.Plan(typ, now, config).Changed
+		if slices.Sort(changed); !slices.Equal(changed, tt.changed) {
+			t.Errorf("%s: planned (-want +got):\n%s", tt.repair, cmp.Diff(tt.changed, changed))
+		}
+		if tt.back != "" {
+			if err := k.Patch(t.Context(), tt.obj, client.RawPatch("application/merge-patch+json", []byte(tt.back))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	g.Cluster.Deny(true)
+	if now, text := p.Refresh(r); now == nil || !strings.Contains(text, "Cannot read the job controllers") {
+		t.Errorf("a cluster that refuses: %v %s", now, text)
+	}
+	g.Cluster.Deny(false)
+	g.RemoveCluster(t, "main")
+	p = g.Protocol(t, "") // another run
+	if now, text := p.Refresh(r); now != nil || text != "" {
+		t.Errorf("a cluster that is gone: %v %s", now, text)
+	}
+	if left, text := p.Destroy(r); left != nil || text != "" {
+		t.Errorf("destroying what went with its cluster: %v %s", left, text)
+	}
+}
