@@ -96,6 +96,7 @@ func forcedDisks(gb int32) pool {
 type kubeScenario struct {
 	scenario        // of GKE's part
 	from, to string // HCL
+	via      string // what is applied before from, if anything
 	want     []string
 	newJob   bool // the job that is there is replaced
 	// resources are in state, afterwards.
@@ -143,7 +144,8 @@ var (
 		},
 		{
 			scenario: scenario{name: "around a job: shrink", before: &six, after: &four},
-			from:     withJob(six, endless), to: withJob(four, endless), want: jobObjects, resources: 7, cells: 16,
+			// The job came when there were four slices, and runs on those.
+			via: withJob(four, endless), from: withJob(six, endless), to: withJob(four, endless), want: jobObjects, resources: 7, cells: 16,
 			short: []cell{{n: 38, at: faults.After, by: killProvider}},
 		},
 		{
@@ -238,6 +240,16 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// begin makes the world be what a scenario begins with.
+func (r *rig) begin(t *testing.T, s kubeScenario) {
+	t.Helper()
+	if s.via != "" && r.now != s.from {
+		r.be(t, s.via)
+	}
+	r.be(t, s.from)
+	r.mark()
+}
+
 // be makes the world be what a configuration says, undisturbed.
 func (r *rig) be(t *testing.T, config string) {
 	t.Helper()
@@ -254,8 +266,7 @@ func (r *rig) be(t *testing.T, config string) {
 // calls are those of an undisturbed apply of the scenario.
 func (r *rig) calls(t *testing.T, s kubeScenario) (all []faults.Call) {
 	t.Helper()
-	r.be(t, s.from)
-	r.mark()
+	r.begin(t, s)
 	never := cell{n: -1, by: killProvider}
 	var mu sync.Mutex
 	remove := r.box.Faults().OnCall(func(c faults.Call, at faults.Stage) bool {
@@ -330,8 +341,7 @@ func (r *rig) job(t *testing.T) string {
 // run ends the scenario's apply at a call, applies again, and judges.
 func (r *rig) run(t *testing.T, s kubeScenario, c cell) outcome {
 	t.Helper()
-	r.be(t, s.from)
-	r.mark()
+	r.begin(t, s)
 	r.b.write(t, s.to)
 	r.now = "" // whatever happens
 	job := ""

@@ -18,8 +18,7 @@ func (r *rig) soak(t *testing.T, scenarios []kubeScenario) {
 	var sum soak
 	for seed := range rounds {
 		for i, s := range scenarios {
-			r.be(t, s.from)
-			r.mark()
+			r.begin(t, s)
 			rules, err := r.box.Faults().Add(faults.Storm("", kubeProject, share, seed*1000+uint64(i)+1, silence)...)
 			if err != nil {
 				t.Fatal(err)
