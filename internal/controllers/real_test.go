@@ -324,7 +324,7 @@ func scale(t *testing.T, cl *kube.Client, controller string, replicas int64, too
 	eventually(t.Context(), t, controller+" has no pods too many", func() error {
 		var pods corev1.PodList
 		if err := cl.List(t.Context(), &pods, client.InNamespace(u.GetNamespace())); err != nil || len(pods.Items) > int(replicas) {
-			return fmt.Errorf("%d pods: %v", len(pods.Items), err)
+			return errors.Join(fmt.Errorf("%d pods", len(pods.Items)), err)
 		}
 		return nil
 	})

@@ -179,7 +179,7 @@ func TestUpgradeCutAnywhere(t *testing.T) {
 	eventually(ctx, t, "both jobs have a workload", func() error {
 		var all kueueapi.WorkloadList
 		if err := cl.List(ctx, &all); err != nil || len(all.Items) != 2 {
-			return fmt.Errorf("%d workloads: %v", len(all.Items), err)
+			return errors.Join(fmt.Errorf("%d workloads", len(all.Items)), err)
 		}
 		return nil
 	})
@@ -198,7 +198,7 @@ func TestUpgradeCutAnywhere(t *testing.T) {
 		progress("-- cut %s", cut.name)
 		cutCtx, cutClient := cutting(ctx, cl, cut.at, cut.after)
 		_, err := controllers.Install(cutCtx, cutClient, controllers.Config{}, o)
-		if err == nil || context.Cause(cutCtx) != errCut {
+		if err == nil || !errors.Is(context.Cause(cutCtx), errCut) {
 			t.Fatalf("cut %s: %v, want an install that is cut there", cut.name, err)
 		}
 		if diff := cmp.Diff(before, survey(ctx, t, cl)); diff != "" {
