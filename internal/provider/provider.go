@@ -122,6 +122,7 @@ var (
 	clusters   = identity.New(in+"{name}", cluster.NewResource)
 	slicePools = identity.New(in+"{cluster}/nodePools/{name}", slicepool.NewResource)
 	jobsets    = identity.New(in+"{cluster}/namespaces/{namespace}/jobsets/{name}", jobset.NewResource)
+	installs   = identity.New(in+"{cluster}/jobControllers", jobcontrollers.NewResource)
 	namespaces = identity.New(in+"{cluster}/namespaces/{name}", namespace.NewResource)
 	flavors    = identity.New(in+"{cluster}/resourceFlavors/{name}", flavor.NewResource)
 	cohorts    = identity.New(in+"{cluster}/cohorts/{name}", cohort.NewResource)
@@ -135,7 +136,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		clusters,
 		slicePools,
-		identity.New(in+"{cluster}/jobControllers", jobcontrollers.NewResource),
+		installs,
 		namespaces,
 		flavors,
 		cohorts,
@@ -185,6 +186,7 @@ func (p *Provider) ListResources(context.Context) []func() list.ListResource {
 		lists.Clusters(clusters),
 		lists.SlicePools(slicePools),
 		lists.Jobs(jobsets),
+		lists.InCluster(installs),
 		lists.InCluster(namespaces),
 		lists.InCluster(flavors),
 		lists.InCluster(cohorts),

@@ -1,6 +1,7 @@
 package jobcontrollers_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/controllers"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/provider/jobcontrollers"
 )
 
 // installed gives the cluster what a refresh looks at of an install with c.
@@ -63,7 +65,21 @@ func TestDrift(t *testing.T) {
 	k := installed(t, g, controllers.Config{MaxHosts: 64})
 	p := g.Protocol(t, "")
 	config := map[string]any{"cluster": cluster, "max_hosts": 64}
-	r, text := p.Import(typ, cluster+"/jobControllers")
+	listed, ok := jobcontrollers.NewResource().(interface {
+		Find(context.Context, *kube.Client) ([]string, error)
+		ID(cluster, name string) string
+	})
+	if !ok {
+		t.Fatal("job controllers cannot be listed")
+	}
+	names, err := listed.Find(t.Context(), k)
+	if err != nil || len(names) != 1 {
+		t.Fatalf("listed %v, %v", names, err)
+	}
+	if none, err := listed.Find(t.Context(), acctest.NewGKE(t).Cluster.Client(t)); err != nil || len(none) > 0 {
+		t.Errorf("listed %v, %v of a cluster without controllers", none, err)
+	}
+	r, text := p.Import(typ, listed.ID(cluster, names[0]))
 	if r == nil || text != "" {
 		t.Fatalf("import: %v %s", r, text)
 	}
