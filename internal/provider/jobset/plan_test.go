@@ -75,6 +75,7 @@ resource "tpu_training_jobset" "j" {
 				known("tpu_training_jobset.j", "wait_for", knownvalue.StringExact("admitted")),
 				known("tpu_training_jobset.j", "restart_policy", knownvalue.ObjectExact(map[string]knownvalue.Check{
 					"max_restarts":     knownvalue.Int64Exact(3),
+					"on_preemption":    knownvalue.StringExact("restart"),
 					"fatal_exit_codes": knownvalue.SetExact([]knownvalue.Check{knownvalue.Int64Exact(2), knownvalue.Int64Exact(126), knownvalue.Int64Exact(127)}),
 				})),
 				unknown("tpu_training_jobset.j", "status"),

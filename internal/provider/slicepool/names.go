@@ -2,6 +2,7 @@ package slicepool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -53,6 +54,15 @@ func twoName(m model, diags *diag.Diagnostics) {
 			m.ID.ValueString(), m.Name.ValueString()))
 }
 
+// noTurn says that the run ended before it was this resource's turn. After an
+// interrupt it may be that nobody held the name.
+func noTurn(holder string, err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "Interrupted before anything was asked of GKE. Apply again to go on."
+	}
+	return fmt.Sprintf("%s, and was waited for: %v. Apply again.", holder, err)
+}
+
 // claimCreation keeps a creation apart from others of the same name in this
 // run. end must be called with whether the pool is kept in state; it is nil
 // when the creation must not be.
@@ -60,7 +70,7 @@ func (r *Resource) claimCreation(ctx context.Context, m model, diags *diag.Diagn
 	end, ok, err := r.data.Names.Make(ctx, m.ID.ValueString())
 	switch {
 	case err != nil:
-		diags.AddError("Could not create slice pool "+m.Name.ValueString(), fmt.Sprintf("Another resource of this run holds %s, and was waited for: %v. Apply again.", m.ID.ValueString(), err))
+		diags.AddError("Could not create slice pool "+m.Name.ValueString(), noTurn(fmt.Sprintf("Another resource of this run holds %s", m.ID.ValueString()), err))
 		return nil
 	case !ok:
 		twoName(m, diags)
@@ -75,7 +85,7 @@ func (r *Resource) claimDeletion(ctx context.Context, m model, diags *diag.Diagn
 	end, ok, err := r.data.Names.Remove(ctx, m.ID.ValueString())
 	switch {
 	case err != nil:
-		diags.AddError("Could not delete slice pool "+m.Name.ValueString(), fmt.Sprintf("Another resource of this run makes %s, and was waited for: %v. Apply again.", m.ID.ValueString(), err))
+		diags.AddError("Could not delete slice pool "+m.Name.ValueString(), noTurn(fmt.Sprintf("Another resource of this run makes %s", m.ID.ValueString()), err))
 		return nil
 	case !ok:
 		diags.AddWarning("The node pools of slice pool "+m.Name.ValueString()+" stay",

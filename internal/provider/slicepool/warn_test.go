@@ -1,12 +1,15 @@
 package slicepool
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
 )
 
@@ -26,5 +29,15 @@ func TestPlanWarnsOfUndocumentedSizes(t *testing.T) {
 				t.Errorf("%s: %v", name, d)
 			}
 		}
+	}
+}
+
+// An interrupt is no other resource's doing, and a timeout is.
+func TestNoTurn(t *testing.T) {
+	if got := noTurn("Another resource holds x", fmt.Errorf("waiting: %w", context.Canceled)); strings.Contains(got, "Another resource") || strings.Contains(got, "context canceled") {
+		t.Errorf("after an interrupt: %q", got)
+	}
+	if got := noTurn("Another resource holds x", context.DeadlineExceeded); !strings.HasPrefix(got, "Another resource holds x, and was waited for") {
+		t.Errorf("after a timeout: %q", got)
 	}
 }
