@@ -38,17 +38,7 @@ func (s *status) Configure(_ context.Context, req datasource.ConfigureRequest, r
 	s.data = conn.From(req.ProviderData, &resp.Diagnostics)
 }
 
-func text(description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-}
-
-func number(description string) schema.Int64Attribute {
-	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
-}
-
-func list(description string, of map[string]schema.Attribute) schema.ListNestedAttribute {
-	return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: of}}
-}
+var text, number, list = attr.ComputedText, attr.ComputedNumber, attr.ComputedList
 
 // runSchema is what both data sources say of a job.
 func runSchema() map[string]schema.Attribute {

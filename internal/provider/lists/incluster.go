@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/conn"
 	"github.com/tpu-training/terraform-provider-tpu/internal/provider/kubeobject"
 )
@@ -42,17 +43,32 @@ func (o objects) filters() schema.Schema {
 }
 
 func (o objects) find(ctx context.Context, config tfsdk.Config, data *conn.Data) iter.Seq2[Object, diag.Diagnostics] {
-	return inClusters(ctx, config, data, func(n gke.ClusterName, only bool, yield func(Object, diag.Diagnostics) bool) bool {
+	var f inCluster
+	diags := config.Get(ctx, &f)
+	_, plural := o.Listing()
+	return inClusters(ctx, f, diags, data, onAPIServer(ctx, data, plural, func(n gke.ClusterName, k *kube.Client) ([]Object, error) {
+		names, err := o.Find(ctx, k)
+		var found []Object
+		for _, name := range names {
+			found = append(found, Object{ID: o.ID(n.String(), name), Name: fmt.Sprintf("%s/%s (%s)", n.Cluster, name, n.Location)})
+		}
+		return found, err
+	}))
+}
+
+// onAPIServer is for inClusters: what find reads off each cluster's API server.
+// plural names that in messages.
+func onAPIServer(ctx context.Context, data *conn.Data, plural string, find func(gke.ClusterName, *kube.Client) ([]Object, error)) perCluster {
+	return func(n gke.ClusterName, only bool, yield func(Object, diag.Diagnostics) bool) bool {
 		k, err := data.Cluster(ctx, n.String())
-		var names []string
+		var found []Object
 		if err == nil {
-			names, err = o.Find(ctx, k)
+			found, err = find(n, k)
 		}
 		if errors.Is(err, gke.NotFound) && !only {
 			return true // deleted since it was listed
 		}
 		if err != nil {
-			_, plural := o.Listing()
 			what, why := fmt.Sprintf("Cannot list the %s of %s", plural, n), err.Error()
 			// One cluster of many that does not answer hides nothing of the others.
 			if !only {
@@ -61,11 +77,11 @@ func (o objects) find(ctx context.Context, config tfsdk.Config, data *conn.Data)
 			yield(Object{}, diag.Diagnostics{diag.NewErrorDiagnostic(what, why)})
 			return false
 		}
-		for _, name := range names {
-			if !yield(Object{ID: o.ID(n.String(), name), Name: fmt.Sprintf("%s/%s (%s)", n.Cluster, name, n.Location)}, nil) {
+		for _, o := range found {
+			if !yield(o, nil) {
 				return false
 			}
 		}
 		return true
-	})
+	}
 }

@@ -32,7 +32,9 @@ func (slicePools) filters() schema.Schema {
 }
 
 func (slicePools) find(ctx context.Context, config tfsdk.Config, data *conn.Data) iter.Seq2[Object, diag.Diagnostics] {
-	return inClusters(ctx, config, data, func(n gke.ClusterName, only bool, yield func(Object, diag.Diagnostics) bool) bool {
+	var f inCluster
+	diags := config.Get(ctx, &f)
+	return inClusters(ctx, f, diags, data, func(n gke.ClusterName, only bool, yield func(Object, diag.Diagnostics) bool) bool {
 		pools, err := data.GKE.ListSlicePools(ctx, n, nil) // what we made says its topology itself
 		if errors.Is(err, gke.NotFound) && !only {
 			return true // deleted since it was listed

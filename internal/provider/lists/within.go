@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/list/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
@@ -36,15 +35,14 @@ func clusterSchema(only string) map[string]schema.Attribute {
 	return attrs
 }
 
-// inClusters lets of yield what there is in each cluster that the filters
-// leave, until it says that nothing more is wanted. only is true for the one
-// cluster that was named.
-func inClusters(ctx context.Context, config tfsdk.Config, data *conn.Data,
-	of func(n gke.ClusterName, only bool, yield func(Object, diag.Diagnostics) bool) bool,
-) iter.Seq2[Object, diag.Diagnostics] {
+// perCluster yields what there is in a cluster, and tells whether more is
+// wanted. only is true for the one cluster that was named.
+type perCluster func(n gke.ClusterName, only bool, yield func(Object, diag.Diagnostics) bool) bool
+
+// inClusters goes through the clusters that the filters leave. diags is what
+// reading the filters said.
+func inClusters(ctx context.Context, f inCluster, diags diag.Diagnostics, data *conn.Data, of perCluster) iter.Seq2[Object, diag.Diagnostics] {
 	return func(yield func(Object, diag.Diagnostics) bool) {
-		var f inCluster
-		diags := config.Get(ctx, &f)
 		names := f.clusters(ctx, data, &diags)
 		if len(diags) > 0 && !yield(Object{}, diags) || diags.HasError() {
 			return

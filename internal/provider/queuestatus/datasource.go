@@ -36,17 +36,7 @@ func (s *source) Configure(_ context.Context, req datasource.ConfigureRequest, r
 	s.data = conn.From(req.ProviderData, &resp.Diagnostics)
 }
 
-func text(description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-}
-
-func number(description string) schema.Int64Attribute {
-	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
-}
-
-func list(description string, of map[string]schema.Attribute) schema.ListNestedAttribute {
-	return schema.ListNestedAttribute{Computed: true, MarkdownDescription: description, NestedObject: schema.NestedAttributeObject{Attributes: of}}
-}
+var text, number, list = attr.ComputedText, attr.ComputedNumber, attr.ComputedList
 
 // Schema implements datasource.DataSource.
 func (*source) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {

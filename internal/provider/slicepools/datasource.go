@@ -36,13 +36,7 @@ func (s *source) Configure(_ context.Context, req datasource.ConfigureRequest, r
 	s.data = conn.From(req.ProviderData, &resp.Diagnostics)
 }
 
-func text(description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
-}
-
-func number(description string) schema.Int64Attribute {
-	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
-}
+var text, number = attr.ComputedText, attr.ComputedNumber
 
 func flag(description string) schema.BoolAttribute {
 	return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
