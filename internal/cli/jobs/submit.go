@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -238,10 +237,10 @@ func (o *submitOptions) print(js *jobset.JobSet) error {
 	return output.Print(o.Streams, format, output.View{Data: js, Names: []string{js.Namespace + "/" + js.Name}})
 }
 
-// keyOf reads NAMESPACE/NAME.
+// keyOf is how the API server names a job.
 func keyOf(r training.Run) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
 // pathOf is how a job is named to people.
-func pathOf(r training.Run) string { return strings.Join([]string{r.Namespace, r.Name}, "/") }
+func pathOf(r training.Run) string { return r.Namespace + "/" + r.Name }
