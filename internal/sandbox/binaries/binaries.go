@@ -2,6 +2,7 @@ package binaries
 
 import (
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,7 +50,7 @@ func OpenTofu(ctx context.Context, p Progress) (string, error) {
 	return paths["tofu"], err
 }
 
-// NoGoError says that there is no Go to build with.
+// NoGoError says that there is no Go to build with, and that nothing is built.
 type NoGoError struct{ Err error }
 
 func (e *NoGoError) Error() string {
@@ -71,6 +72,10 @@ func get(ctx context.Context, m module, p Progress) (map[string]string, error) {
 	}
 	goTool, version, err := findGo(ctx)
 	if err != nil {
+		var none *NoGoError
+		if paths, ok := builtBefore(m, cache); ok && errors.As(err, &none) {
+			return paths, nil
+		}
 		return nil, err
 	}
 	b := builder{
@@ -90,6 +95,28 @@ func get(ctx context.Context, m module, p Progress) (map[string]string, error) {
 	}
 	paths, _ := b.built()
 	return paths, nil
+}
+
+// builtBefore finds what some Go built of the same module, for a machine that
+// has none now: each program tells which Go made it, and with that the folder's
+// name is told to be the right one.
+func builtBefore(m module, cache string) (map[string]string, bool) {
+	dirs, err := filepath.Glob(filepath.Join(cache, m.name+"-*"))
+	if err != nil {
+		return nil, false
+	}
+	for _, dir := range dirs {
+		b := builder{module: m, dir: dir}
+		paths, missing := b.built()
+		if len(missing) > 0 {
+			continue
+		}
+		info, err := buildinfo.ReadFile(paths[m.targets[0].name])
+		if err == nil && filepath.Base(dir) == m.folder(info.GoVersion, runtime.GOOS, runtime.GOARCH) {
+			return paths, true
+		}
+	}
+	return nil, false
 }
 
 // given checks that a folder the user named holds every program.

@@ -175,6 +175,7 @@ func TestLeftoversOfAKilledBuildGo(t *testing.T) {
 func TestWithoutGoTheMessageSaysWhereToGetIt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv(EnvFolder, "")
+	t.Setenv(EnvCache, t.TempDir())
 	_, err := ControlPlane(t.Context(), nil)
 	var none *NoGoError
 	if !errors.As(err, &none) || !errors.Is(err, exec.ErrNotFound) {
@@ -184,6 +185,52 @@ func TestWithoutGoTheMessageSaysWhereToGetIt(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not name %s", err, want)
 		}
+	}
+}
+
+func TestWhatIsBuiltNeedsNoGo(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := func(t *testing.T, goVersion string) (dir string) {
+		t.Helper()
+		cache := t.TempDir()
+		t.Setenv("PATH", t.TempDir())
+		t.Setenv(EnvFolder, "")
+		t.Setenv(EnvCache, cache)
+		dir = filepath.Join(cache, tiny.folder(goVersion, runtime.GOOS, runtime.GOARCH))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range tiny.targets {
+			if err := os.Symlink(self, filepath.Join(dir, x.name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	var none *NoGoError
+
+	dir := fill(t, runtime.Version())
+	paths, err := get(t.Context(), tiny, nil)
+	if err != nil || paths["two"] != filepath.Join(dir, "two") {
+		t.Errorf("got %v, %v, want the programs of %s", paths, err, dir)
+	}
+	other := tiny
+	other.sum = []byte("newer")
+	if _, err := get(t.Context(), other, nil); !errors.As(err, &none) {
+		t.Errorf("another module got %v, want that there is no Go", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "two")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := get(t.Context(), tiny, nil); !errors.As(err, &none) {
+		t.Errorf("a folder without two got %v, want that there is no Go", err)
+	}
+	fill(t, "go1.0")
+	if _, err := get(t.Context(), tiny, nil); !errors.As(err, &none) {
+		t.Errorf("a folder of another Go's name got %v, want that there is no Go", err)
 	}
 }
 
