@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 )
 
@@ -259,12 +260,8 @@ func (t TrainingCluster) checkServices(say sayer) {
 	case v.text("dns.domain") != "" && v.text("dns.scope") != "VPC_SCOPE" && !t.unknown("dns.scope"):
 		say("dns.domain", `a domain needs scope = "VPC_SCOPE"; with any other the domain is cluster.local`)
 	}
-	if l := v.list("logging.components"); len(l) > 0 && !slices.Contains(l, "SYSTEM_COMPONENTS") {
-		say("logging.components", "GKE takes %s only together with SYSTEM_COMPONENTS", strings.Join(l, ", "))
-	}
-	if l := v.list("monitoring.components"); len(l) > 0 && !slices.Contains(l, "SYSTEM_COMPONENTS") {
-		say("monitoring.components", "GKE takes %s only together with SYSTEM_COMPONENTS", strings.Join(l, ", "))
-	}
+	checkComponents(say, "logging.components", v, containerpb.LoggingComponentConfig_Component_value)
+	checkComponents(say, "monitoring.components", v, containerpb.MonitoringComponentConfig_Component_value)
 	for _, addon := range []string{"gcs_fuse_csi_driver", "high_scale_checkpointing"} {
 		if v.is("addons."+addon) && v.not("workload_identity") {
 			say("addons."+addon, "it needs Workload Identity, which workload_identity = false turns off")
@@ -274,6 +271,14 @@ func (t TrainingCluster) checkServices(say sayer) {
 		say("addons.high_scale_checkpointing", "checkpoints reach Cloud Storage by another addon: set gcs_fuse_csi_driver = true too")
 	}
 	t.checkLimits(say)
+}
+
+// checkComponents leaves out what is no component at all: that is refused by itself.
+func checkComponents(say sayer, attribute string, v Settings, known map[string]int32) {
+	l := slices.DeleteFunc(slices.Clone(v.list(attribute)), func(name string) bool { return known[name] == 0 })
+	if len(l) > 0 && !slices.Contains(l, "SYSTEM_COMPONENTS") {
+		say(attribute, "GKE takes %s only together with SYSTEM_COMPONENTS", strings.Join(l, ", "))
+	}
 }
 
 func (t TrainingCluster) checkLimits(say sayer) {

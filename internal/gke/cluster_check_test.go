@@ -73,6 +73,7 @@ func TestClusterChecks(t *testing.T) {
 		"a VPC without a domain":          {settings: Settings{"dns.provider": "CLOUD_DNS", "dns.scope": "VPC_SCOPE"}, at: "dns.scope", says: "set domain"},
 		"a domain without a VPC":          {settings: Settings{"dns.provider": "CLOUD_DNS", "dns.domain": "x.example"}, at: "dns.domain", says: "VPC_SCOPE"},
 		"logs of workloads alone":         {settings: Settings{"logging.components": []string{"WORKLOADS"}}, at: "logging.components", says: "SYSTEM_COMPONENTS"},
+		"logs of nothing there is":        {settings: Settings{"logging.components": []string{"SYSTEM"}}},
 		"no logs":                         {settings: Settings{"logging.components": []string{}}},
 		"metrics of jobs alone":           {settings: Settings{"monitoring.components": []string{"JOBSET"}}, at: "monitoring.components", says: "SYSTEM_COMPONENTS"},
 		"buckets without identity":        {settings: Settings{"addons.gcs_fuse_csi_driver": true, "workload_identity": false}, at: "addons.gcs_fuse_csi_driver", says: "Workload Identity"},

@@ -131,7 +131,8 @@ func (u *cpuUpdate) present(ctx context.Context, name string) error {
 
 // create makes a pool. What an earlier run made under the name, and no list
 // showed yet, is the pool that there is.
-func (u *cpuUpdate) create(ctx context.Context, name string, spec CPUPool, standsFor string) error {
+func (u *cpuUpdate) create(ctx context.Context, name string, spec CPUPool, standsFor string) (err error) {
+	defer func() { err = amend(err, func(e *Error) { e.Facts.CPU = true }) }()
 	own := u.t.ownershipOfPool(standsFor, time.Now())
 	np := u.t.cpuPool(name, spec, own)
 	found, _, err := u.c.createPool(ctx, u.t.Name, np, own, nil)

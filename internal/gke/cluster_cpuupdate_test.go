@@ -186,6 +186,9 @@ func TestCPUPoolThatCannotBeMadeAnew(t *testing.T) {
 			if !errors.Is(err, Stockout) || !strings.Contains(fmt.Sprint(err), c.says) && c.pool != "system" {
 				t.Errorf("%s: %v", name, err)
 			}
+			if says := fmt.Sprint(err); !strings.Contains(says, "or another machine type") || strings.Contains(says, "flex_start") {
+				t.Errorf("%s: %v: want advice for machines without TPUs", name, err)
+			}
 			if got := slices.Sorted(maps.Keys(d.up())); !slices.Equal(got, c.up) || d.bare {
 				t.Errorf("%s: %v, without a pool: %v", name, got, d.bare)
 			}

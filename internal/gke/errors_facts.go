@@ -17,6 +17,7 @@ type Facts struct {
 	Machine   string   // machine type
 	Elsewhere []string // zones that Compute Engine says have capacity
 	Model     ProvisioningModel
+	CPU       bool // the machines are a CPU pool's, without TPUs
 
 	Quotas []QuotaFacts // one request may exceed several
 

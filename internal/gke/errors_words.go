@@ -119,6 +119,8 @@ func (e *Error) Next() string {
 	f := e.Facts
 	switch e.Cause {
 	case Stockout:
+		// A cluster is made with CPU pools alone.
+		f.CPU = f.CPU || !strings.Contains(e.Object, "/nodePools/")
 		return f.nextOfStockout()
 	case Reservation:
 		return "The reservation has fewer free machines than the slice needs. Free some, enlarge it, or ask for fewer slices: " + describeReservation(f, e)
@@ -174,6 +176,9 @@ func (f Facts) nextOfStockout() string {
 		text += ", choose another zone (known to have it: " + strings.Join(f.Elsewhere, ", ") + ")"
 	} else {
 		text += ", choose another zone"
+	}
+	if f.CPU {
+		return text + ", or another machine type."
 	}
 	switch f.Model {
 	case FromReservation:
