@@ -113,6 +113,10 @@ func firstFailed(jobs []batchv1.Job) (*batchv1.Job, *batchv1.JobCondition) {
 	return job, first
 }
 
+// FirstFailure is the program that failed first among pods that are there; nil
+// when none has.
+func FirstFailure(pods []corev1.Pod) *Failure { return failureOf(pods, "") }
+
 // failureOf picks the program that ended a Job: the one that the Job's message
 // names, else the first that failed. A pod that was ended with its Job failed by
 // nothing of its own.

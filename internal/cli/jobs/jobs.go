@@ -16,6 +16,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training/logs"
 )
 
 // Source reads runs of one cluster.
@@ -39,6 +40,10 @@ type Cluster interface {
 	Wait(ctx context.Context, key types.NamespacedName, level training.Level, progress func(training.Run)) (training.Run, error)
 	SetActive(ctx context.Context, key types.NamespacedName, active bool) error
 	Delete(ctx context.Context, namespace, name, uid string) error
+	// Logs, FollowLogs and FirstFailure are those of internal/training/logs.
+	Logs(ctx context.Context, run training.Run, o logs.Options, emit func(logs.Line) error) (programs int, err error)
+	FollowLogs(ctx context.Context, run training.Run, o logs.Options, emit func(logs.Line) error, progress func(training.Run)) (training.Run, error)
+	FirstFailure(ctx context.Context, run training.Run) (*training.Failure, error)
 }
 
 // Deps are what the commands need from outside; tests replace them.
@@ -53,7 +58,7 @@ type Deps struct {
 // Commands are the job commands over real clusters.
 func Commands(s *term.Streams) []*cobra.Command {
 	d := Deps{Streams: s, Open: open, Now: time.Now}
-	return []*cobra.Command{newSubmit(d), newList(d), newStatus(d), newWait(d), newSuspend(d), newResume(d), newDelete(d)}
+	return []*cobra.Command{newSubmit(d), newList(d), newStatus(d), newWait(d), newLogs(d), newSuspend(d), newResume(d), newDelete(d)}
 }
 
 // cluster is the Cluster that a kube.Client makes.
@@ -98,6 +103,18 @@ func (c cluster) SetActive(ctx context.Context, key types.NamespacedName, active
 
 func (c cluster) Delete(ctx context.Context, namespace, name, uid string) error {
 	return training.Delete(ctx, c.client, namespace, name, uid)
+}
+
+func (c cluster) Logs(ctx context.Context, run training.Run, o logs.Options, emit func(logs.Line) error) (int, error) {
+	return logs.Read(ctx, logs.Of(c.client, keyOf(run)), o, emit)
+}
+
+func (c cluster) FollowLogs(ctx context.Context, run training.Run, o logs.Options, emit func(logs.Line) error, progress func(training.Run)) (training.Run, error) {
+	return logs.FollowJob(ctx, c.client, keyOf(run), o, emit, progress)
+}
+
+func (c cluster) FirstFailure(ctx context.Context, run training.Run) (*training.Failure, error) {
+	return logs.FirstFailure(ctx, logs.Of(c.client, keyOf(run)), run)
 }
 
 // noController is a NotInstalledError for somebody who looks for jobs.

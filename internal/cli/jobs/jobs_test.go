@@ -33,6 +33,7 @@ type fake struct {
 	bare    bool // a cluster without JobSet
 	queues  []string
 	acts    *acts
+	logs    *fakeLogs
 }
 
 // acts are what a command did to a fake, and how that went.

@@ -65,15 +65,19 @@ func (h Host) String() string {
 
 func (h Host) matches(l Line) bool {
 	if h.Job == "" {
-		return l.main && (h.Slice < 0 || h.Slice == l.Slice) && (h.Host < 0 || h.Host == l.Host)
+		return l.trains() && (h.Slice < 0 || h.Slice == l.Slice) && (h.Host < 0 || h.Host == l.Host)
 	}
 	return l.Job == h.Job && (h.Host < 0 || h.Host == l.Host)
 }
 
+// trains tells whether a line is of the main job. JobSets that others made call
+// it as they like; it has the chips.
+func (l Line) trains() bool { return l.Job == training.SliceJob || l.chips }
+
 // Name is how a line's host is called: SLICE/HOST, JOB/POD for a further job.
 func (l Line) Name() string {
 	name := fmt.Sprintf("%d/%d", l.Slice, l.Host)
-	if !l.main {
+	if !l.trains() {
 		name = fmt.Sprintf("%s/%d", l.Job, l.Host)
 	}
 	if l.Several {
@@ -86,9 +90,8 @@ func (l Line) Name() string {
 func of(p *corev1.Pod) Line {
 	job := p.Labels[jobset.ReplicatedJobNameKey]
 	return Line{
-		// JobSets that others made call their slices as they like.
-		main: job == training.SliceJob || p.Spec.NodeSelector[accelerator.LabelAccelerator] != "",
-		Job:  job, Slice: number(p.Labels[jobset.JobIndexKey]),
+		chips: p.Spec.NodeSelector[accelerator.LabelAccelerator] != "",
+		Job:   job, Slice: number(p.Labels[jobset.JobIndexKey]),
 		Host: number(p.Labels[batchv1.JobCompletionIndexAnnotation]), Attempt: number(p.Labels[training.LabelRestartAttempt]),
 		Pod: p.Name, Several: len(p.Spec.Containers) > 1,
 	}

@@ -54,7 +54,7 @@ type Line struct {
 	Time        time.Time
 	Text        string // without the newline
 
-	main bool // of the job that trains
+	chips bool // its pod asks for some
 }
 
 // Source is the part of a cluster that logs take.
@@ -105,6 +105,16 @@ func Read(ctx context.Context, s Source, o Options, emit func(Line) error) (prog
 // has been read, or ctx ends.
 func Follow(ctx context.Context, s Source, o Options, done <-chan struct{}, emit func(Line) error) error {
 	return newReader(s, o, emit).follow(ctx, done)
+}
+
+// FirstFailure is the program that a run failed by, or that failed first among
+// its pods that are there; nil when none has.
+func FirstFailure(ctx context.Context, s Source, run training.Run) (*training.Failure, error) {
+	if run.Failure != nil {
+		return run.Failure, nil
+	}
+	pods, err := s.Pods(ctx)
+	return training.FirstFailure(pods), err
 }
 
 // FollowJob follows a job until it has ended, and returns it as it is then.

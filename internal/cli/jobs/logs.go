@@ -1,0 +1,164 @@
+package jobs
+
+import (
+	"context"
+
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training/logs"
+)
+
+type logsOptions struct {
+	oneJob
+	hosts        []string
+	container    string
+	follow       bool
+	since        string
+	tail         int
+	previous     bool
+	firstFailure bool
+	noPrefix     bool
+	timestamps   bool
+}
+
+func newLogs(d Deps) *cobra.Command {
+	o := &logsOptions{oneJob: oneJob{Deps: d}}
+	cmd := &cobra.Command{
+		Use:   "logs JOB",
+		Short: "Print what the programs of a training job print, on all hosts",
+		Long: `Print the logs of a job's hosts, merged by time, each line with its SLICE/HOST
+before it (JOB/POD for a further job). They come through the cluster's API
+server; a connection that breaks is made again, and no line is lost or doubled by
+that. With --follow new lines are printed as they come, also of the pods of later
+attempts, until the job has ended. Ctrl-C ends the reading, never the job.
+
+A cluster keeps the log of a pod as long as the pod: those of earlier attempts
+are gone with their pods.`,
+		Example: `  tpuctl logs train --follow
+  tpuctl logs train --host 0/3 --tail 100
+  tpuctl logs train --host 0,uploader --since 10m
+  tpuctl logs train --first-failure`,
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.hosts, "host", nil, "only these: SLICE/HOST such as 0/3, SLICE for all its hosts, JOB or JOB/POD for a further job")
+	f.StringVarP(&o.container, "container", "c", "", "only this container (all but init containers by default)")
+	f.BoolVarP(&o.follow, "follow", "f", false, "print new lines as they come, until the job has ended")
+	f.StringVar(&o.since, "since", "", "only lines since then: a duration such as 10m, or a time such as 2026-01-02T15:04:05Z")
+	f.IntVar(&o.tail, "tail", logs.All, "only so many of the newest lines of each host (all by default)")
+	f.BoolVarP(&o.previous, "previous", "p", false, "what ran before: a host's earlier pod, or its container's earlier run")
+	f.BoolVar(&o.firstFailure, "first-failure", false, "only the host that failed first, and what it said")
+	f.BoolVar(&o.noPrefix, "no-prefix", false, "leave out the SLICE/HOST before each line")
+	f.BoolVar(&o.timestamps, "timestamps", false, "print the time of each line (UTC)")
+	o.add(cmd, o.run)
+	return cmd
+}
+
+func (o *logsOptions) run(ctx context.Context, cluster Cluster, run training.Run) error {
+	opts, err := o.options()
+	if err != nil {
+		return err
+	}
+	p := newLinePrinter(o.Streams, run)
+	p.timestamps, p.bare = o.timestamps, o.noPrefix
+	if o.firstFailure {
+		f, err := cluster.FirstFailure(ctx, run)
+		switch {
+		case err != nil:
+			return err
+		case f == nil:
+			return fmt.Errorf("no host of job %s has failed, as far as its pods tell: it is %s", pathOf(run), run.State)
+		}
+		fmt.Fprintf(o.Streams.Err, "%s\n", f)
+		opts.Pod, opts.Container = f.Pod, f.Container
+		p.bare = true
+	}
+	if o.follow {
+		return o.followTo(ctx, cluster, run, opts, p)
+	}
+	programs, err := cluster.Logs(ctx, run, opts, p.print)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return o.interrupted(run)
+	case err != nil:
+		return err
+	case programs == 0:
+		return &logs.NoPodsError{Run: run, Wanted: opts.Wanted()}
+	}
+	return nil
+}
+
+func (o *logsOptions) followTo(ctx context.Context, cluster Cluster, run training.Run, opts logs.Options, p *linePrinter) error {
+	var said string
+	_, err := cluster.FollowLogs(ctx, run, opts, p.print, func(r training.Run) {
+		if line := progressLine(r); line != said && !(said == "" && r.State == training.Running) {
+			said = line
+			fmt.Fprintln(o.Streams.Err, line)
+		}
+	})
+	if err != nil && ctx.Err() != nil {
+		return o.interrupted(run)
+	}
+	return err
+}
+
+// interrupted is Ctrl-C.
+func (o *logsOptions) interrupted(run training.Run) error {
+	fmt.Fprintf(o.Streams.Err, "\nStopped reading; job %s goes on.\n", pathOf(run))
+	return &exit.CodeError{Code: exit.Interrupted}
+}
+
+// options refuses what cannot be meant.
+func (o *logsOptions) options() (logs.Options, error) {
+	opts := logs.Options{Container: o.container, Tail: o.tail, Previous: o.previous, Note: func(s string) { fmt.Fprintln(o.Streams.Err, s) }}
+	var problems []string
+	refuse := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	for _, s := range o.hosts {
+		h, err := logs.ParseHost(s)
+		if err != nil {
+			refuse("--host: %v", err)
+		}
+		opts.Hosts = append(opts.Hosts, h)
+	}
+	if o.tail < logs.All {
+		refuse("--tail: %d; want a number of lines", o.tail)
+	}
+	if o.since != "" {
+		at, err := parseSince(o.Now(), o.since)
+		if err != nil {
+			refuse("--since: %v", err)
+		}
+		opts.Since = at
+	}
+	if o.previous && o.follow {
+		refuse("--previous and --follow: what ran before says nothing new; give one of them")
+	}
+	if o.firstFailure && (o.follow || o.previous || len(o.hosts) > 0 || o.container != "") {
+		refuse("--first-failure finds the host itself, and reads what it said: it takes no --host, --container, --follow or --previous")
+	}
+	if len(problems) > 0 {
+		return opts, exit.Usagef("%s", strings.Join(problems, "\n"))
+	}
+	return opts, nil
+}
+
+// parseSince reads a duration before now, or a time.
+func parseSince(now time.Time, s string) (time.Time, error) {
+	if d, err := time.ParseDuration(s); err == nil {
+		if d <= 0 {
+			return time.Time{}, fmt.Errorf("%q; want a duration above 0", s)
+		}
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02"} {
+		if at, err := time.ParseInLocation(layout, s, time.UTC); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q; want a duration such as 10m, or a time such as 2026-01-02T15:04:05Z", s)
+}
