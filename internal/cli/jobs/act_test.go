@@ -20,6 +20,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -73,7 +74,7 @@ func TestSubmit(t *testing.T) {
 		"a queue that there is not": {cluster: fake{acts: &acts{submit: []error{&training.QueueNotFoundError{Cluster: "c", Namespace: "research", Queue: "q", Others: []string{"r"}}}}},
 			args: []string{"--queue", "q"}, did: []string{"submit research/train to q, rehearsal false"}, fails: "has no queue q: it has r", code: exit.Failure},
 		"no command after all":   {args: []string{"--"}, fails: "there is no command after --", code: exit.Usage},
-		"a command before --":    {args: []string{"python"}, fails: "tpuctl submit train [flags] -- python", code: exit.Usage},
+		"a command before --":    {args: []string{"python"}, fails: "submit train [flags] -- python", code: exit.Usage},
 		"two programs":           {args: []string{"--shell", "true", "--queue", "q", "--", "false"}, fails: "shell", code: exit.Usage},
 		"a number that is none":  {args: []string{"--memory", "lots", "--queue", "q"}, fails: `--memory: "lots"; want a quantity`, code: exit.Usage},
 		"a label without a key":  {args: []string{"-l", "x"}, fails: `--label: "x"; want KEY=VALUE`, code: exit.Usage},
@@ -118,7 +119,7 @@ func TestFlagsMakeASpec(t *testing.T) {
 		Namespace: "research", Name: "train", Queue: "q", Slice: slice, Slices: 2, Image: "python:3.13", Command: []string{"python", "-c", "print(1)"},
 		Env:     map[string]string{"A": "2", "B": "x=y", "HOME_OF_X": "here"},
 		EnvFrom: []training.EnvSource{{Secret: "wandb"}}, Files: map[string]string{"/etc/train.yaml": "lr: 3\n"},
-		Labels: map[string]string{"team": "vision"}, Annotations: map[string]string{annotationNote: "first try"},
+		Labels: map[string]string{"team": "vision"}, Annotations: map[string]string{jobfile.AnnotationNote: "first try"},
 		Restart: training.RestartPolicy{MaxRestarts: 1, FatalExitCodes: []int32{3, 4}}, TTL: &hour, Resources: training.Resources{Memory: &memory},
 	}
 	if diff := cmp.Diff(want, acts.spec); diff != "" {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -45,11 +48,16 @@ const maxSuffix = 99
 func newSubmit(d Deps) *cobra.Command {
 	o := &submitOptions{Deps: d}
 	cmd := &cobra.Command{
-		Use:   "submit NAME --accelerator SLICE --image IMAGE [flags] [-- COMMAND...]",
+		Use:   "submit [NAME] --accelerator SLICE --image IMAGE [flags] [-- COMMAND...]",
 		Short: "Submit a training job",
 		Long: `Submit a training job: the same program on every host of a number of slices. What
 stands after -- is the program with its arguments, as it is; --shell runs a
 script instead, and without either the image's own command runs.
+
+A job file (-f) says the same and more in YAML, with the arguments of the resource
+tpu_training_jobset as keys; flags win over it. Its JSON schema is published as
+docs/job.schema.json. --set KEY=VALUE adds an argument --KEY=VALUE to the command,
+or what the file's aliases make of KEY.
 
 The program finds RUN_ID, ATTEMPT (0 and up, over restarts) and, with
 --output-dir, OUTPUT_DIR in its environment.
@@ -60,10 +68,12 @@ job has is refused, unless --suffix chooses a free one (NAME-2, NAME-3, ...) or
 whether the job is there.
 
 --dry-run=client prints the JobSet without asking any server, server prints it
-as the cluster's webhooks accept it. Neither keeps anything.`,
+as the cluster's webhooks accept it. Neither keeps anything. With -o hcl either
+prints the job as a resource tpu_training_jobset of Terraform.`,
 		Example: `  tpuctl submit train --accelerator v5litepod-16 --slices 2 --image python:3.13 -- python -c 'print(1)'
   tpuctl submit sweep-1 -n vision --queue research --accelerator v6e-8 --image my/image \
       --env LR=3e-4 --env-from-secret wandb --shell 'python train.py | tee /tmp/log'
+  tpuctl submit -f job.yaml --set lr=1e-4 --slices 4
   tpuctl submit train --accelerator v5p-128 --image my/image --queue research --dry-run=client`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.read(cmd, args); err != nil {
@@ -73,13 +83,14 @@ as the cluster's webhooks accept it. Neither keeps anything.`,
 		},
 	}
 	o.add(cmd)
+	o.addJobFile(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.dryRun, "dry-run", "", "client or server: print the JobSet and keep nothing")
 	f.BoolVar(&o.replace, "replace", false, "delete the job that has the name first")
 	f.BoolVar(&o.suffix, "suffix", false, "number the name when it is taken")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryClient, dryServer}, cobra.ShellCompDirectiveNoFileComp))
 	o.target.AddFlags(cmd)
-	output.AddFlag(cmd, &o.format)
+	output.AddFlag(cmd, &o.format, output.HCL)
 	return cmd
 }
 
@@ -90,28 +101,25 @@ func (o *submitOptions) run(ctx context.Context) error {
 	case o.replace && o.suffix:
 		return exit.Usagef("--replace takes the name and --suffix another one: give one of them")
 	}
-	o.namespace = cmp.Or(o.namespace, os.Getenv("TPU_NAMESPACE"), "default")
-	spec, err := o.spec()
+	if o.format == output.HCL && o.dryRun == "" {
+		return exit.Usagef("-o %s prints the job for Terraform, which would find it taken: add --dry-run=%s or --dry-run=%s, which submit nothing", output.HCL, dryClient, dryServer)
+	}
+	job, err := o.job(o.Streams.In)
 	if err != nil {
 		return err
 	}
-	open := spec.Queue == ""
-	if spec.Queue == queueNone {
-		spec.Queue = ""
-	}
+	job.Namespace = cmp.Or(job.Namespace, os.Getenv("TPU_NAMESPACE"), "default")
 	// Before any server is asked; what the queue is does not matter for the rest.
-	provisional := spec
-	if open {
-		provisional.Queue = "open"
-	}
-	if err := check(provisional); err != nil {
+	spec, err := job.Spec()
+	if err := o.refuse(err); err != nil {
 		return err
 	}
+	open := job.Queue == ""
 	if o.dryRun == dryClient {
 		if open {
-			return exit.Usagef("--dry-run=%s asks no server which queues there are: name one with --queue, or --queue %s", dryClient, queueNone)
+			return exit.Usagef("--dry-run=%s asks no server which queues there are: name one with --queue, or --queue %s", dryClient, jobfile.QueueNone)
 		}
-		return o.print(spec.JobSet())
+		return o.print(spec, spec.JobSet())
 	}
 	cluster, err := o.Open(ctx, o.target)
 	if err != nil {
@@ -129,6 +137,18 @@ func (o *submitOptions) run(ctx context.Context) error {
 	return o.submit(ctx, cluster, spec)
 }
 
+// chooseQueue settles the queue of a job that names none: the namespace's only
+// one.
+func chooseQueue(namespace string, queues []string) (string, error) {
+	switch len(queues) {
+	case 1:
+		return queues[0], nil
+	case 0:
+		return "", exit.Usagef("namespace %s has no queue (tpu_kueue_queue makes one that lists the namespace): choose another --namespace, or start the job at once with --queue %s", namespace, jobfile.QueueNone)
+	}
+	return "", exit.Usagef("namespace %s has %d queues, %s: name one with --queue", namespace, len(queues), strings.Join(slices.Sorted(slices.Values(queues)), ", "))
+}
+
 func (o *submitOptions) submit(ctx context.Context, cluster Cluster, spec training.Spec) error {
 	name := spec.Name
 	for n := 2; ; n++ {
@@ -136,7 +156,7 @@ func (o *submitOptions) submit(ctx context.Context, cluster Cluster, spec traini
 		taken := new(training.ExistsError)
 		switch {
 		case err == nil && o.dryRun == dryServer:
-			return o.print(js)
+			return o.print(spec, js)
 		case err == nil:
 			return o.submitted(ctx, cluster, spec, "Submitted")
 		case ctx.Err() != nil && o.dryRun == "":
@@ -150,7 +170,7 @@ func (o *submitOptions) submit(ctx context.Context, cluster Cluster, spec traini
 			o.replace = false // once: who takes the name meanwhile is somebody else
 		case o.suffix && n <= maxSuffix:
 			spec.Name = fmt.Sprintf("%s-%d", name, n)
-			if err := check(spec); err != nil {
+			if err := o.refuse(spec.Validate()); err != nil {
 				return err
 			}
 		case taken.Same:
@@ -225,8 +245,17 @@ func (o *submitOptions) submitted(ctx context.Context, cluster Cluster, spec tra
 	return output.Print(o.Streams, o.format, v)
 }
 
-// print shows a JobSet: as YAML for people too.
-func (o *submitOptions) print(js *jobset.JobSet) error {
+// print shows a JobSet: as YAML for people too. As Terraform has it, the job is
+// what it was submitted as.
+func (o *submitOptions) print(spec training.Spec, js *jobset.JobSet) error {
+	if o.format == output.HCL {
+		cluster := ""
+		if strings.Contains(o.target.Cluster, "/") {
+			cluster = o.target.Cluster
+		}
+		_, err := o.Streams.Out.Write(jobfile.HCL(spec, cluster))
+		return err
+	}
 	js = js.DeepCopy()
 	js.SetGroupVersionKind(jobset.SchemeGroupVersion.WithKind("JobSet"))
 	js.ManagedFields = nil

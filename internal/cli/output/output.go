@@ -25,26 +25,38 @@ const (
 	JSON        Format = "json"
 	YAML        Format = "yaml"
 	Name        Format = "name"
+	HCL         Format = "hcl" // of the commands that add it
 )
 
 var formats = []Format{TableFormat, Wide, JSON, YAML, Name}
 
-// String, Set and Type make Format a flag value.
-func (f *Format) String() string { return string(*f) }
+// flag is a Format as a flag's value.
+type flag struct {
+	*Format
+	formats []Format
+}
+
+// String is the value.
+func (f flag) String() string {
+	if f.Format == nil { // as pflag asks for the default of the type
+		return ""
+	}
+	return string(*f.Format)
+}
 
 // Set accepts the formats in any case.
-func (f *Format) Set(s string) error {
-	if v := Format(strings.ToLower(s)); slices.Contains(formats, v) {
-		*f = v
+func (f flag) Set(s string) error {
+	if v := Format(strings.ToLower(s)); slices.Contains(f.formats, v) {
+		*f.Format = v
 		return nil
 	}
-	return fmt.Errorf("want one of %s", names())
+	return fmt.Errorf("want one of %s", names(f.formats))
 }
 
 // Type names the value in help texts.
-func (f *Format) Type() string { return names() }
+func (f flag) Type() string { return names(f.formats) }
 
-func names() string {
+func names(formats []Format) string {
 	s := make([]string, len(formats))
 	for i, f := range formats {
 		s[i] = string(f)
@@ -55,12 +67,14 @@ func names() string {
 // Structured tells whether the format is for programs.
 func (f Format) Structured() bool { return f == JSON || f == YAML }
 
-// AddFlag adds -o/--output to cmd, table by default.
-func AddFlag(cmd *cobra.Command, f *Format) {
+// AddFlag adds -o/--output to cmd, table by default. more are formats that the
+// command has beside the usual ones.
+func AddFlag(cmd *cobra.Command, f *Format, more ...Format) {
 	*f = TableFormat
-	cmd.Flags().VarP(f, "output", "o", "output format")
+	all := append(slices.Clone(formats), more...)
+	cmd.Flags().VarP(flag{f, all}, "output", "o", "output format")
 	_ = cmd.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return strings.Split(names(), "|"), cobra.ShellCompDirectiveNoFileComp
+		return strings.Split(names(all), "|"), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 

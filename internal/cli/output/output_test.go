@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
@@ -139,11 +140,21 @@ func TestAFailingWriteIsAnError(t *testing.T) {
 
 func TestFormatRefuses(t *testing.T) {
 	var f Format
-	if err := f.Set("JSON"); err != nil || f != JSON {
+	set := func(text string, more ...Format) error {
+		cmd := &cobra.Command{}
+		AddFlag(cmd, &f, more...)
+		return cmd.Flags().Lookup("output").Value.Set(text)
+	}
+	if err := set("JSON"); err != nil || f != JSON {
 		t.Errorf("JSON: %v, %v", f, err)
 	}
-	if err := f.Set("xml"); err == nil || err.Error() != "want one of table|wide|json|yaml|name" {
-		t.Errorf("xml: %v", err)
+	if err := set("hcl", HCL); err != nil || f != HCL {
+		t.Errorf("hcl: %v, %v", f, err)
+	}
+	for _, other := range []string{"xml", "hcl"} {
+		if err := set(other); err == nil || err.Error() != "want one of table|wide|json|yaml|name" {
+			t.Errorf("%s: %v", other, err)
+		}
 	}
 }
 

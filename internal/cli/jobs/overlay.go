@@ -1,0 +1,192 @@
+package jobs
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"strings"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
+)
+
+// job is the job of the file, if there is one, under the flags. It says of all
+// of them what is wrong.
+func (o *specFlags) job(in io.Reader) (jobfile.Job, error) {
+	if o.jobFile == "" {
+		return o.over(jobfile.Job{})
+	}
+	reader, at := o.reader, o.jobFile
+	if at == "-" {
+		at = "stdin" // what it names is in the current folder
+		reader.File = func(name string) ([]byte, error) {
+			if name == "stdin" {
+				return io.ReadAll(in)
+			}
+			return o.reader.File(name)
+		}
+	}
+	job, lines, err := reader.Load(at, o.fileName())
+	if err != nil {
+		return job, &exit.UsageError{Err: fmt.Errorf("reading the job file: %w", err)}
+	}
+	o.lines = lines
+	return o.over(job)
+}
+
+// over puts what the flags say over a job.
+func (o *specFlags) over(j jobfile.Job) (jobfile.Job, error) {
+	var problems []string
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	given := func(flag string) bool { return o.flags.Changed(flag) }
+	for flag, key := range o.stringFlags(&j) {
+		if given(flag) {
+			*key, _ = o.flags.GetString(flag)
+		}
+	}
+	if o.name != "" {
+		j.Name = o.name
+	}
+	if given("slices") {
+		j.Slices = &o.slices
+	}
+	if len(o.argv) > 0 && given("shell") {
+		bad("--shell: a script stands for the command after --: give one of them")
+	}
+	if given("shell") {
+		j.Shell, j.Command, j.Args = o.shell, nil, nil
+	}
+	if len(o.argv) > 0 {
+		j.Shell, j.Command, j.Args = "", o.argv, nil
+	}
+	j.Env = merged(j.Env, o.environment(bad))
+	for _, name := range o.envSecret {
+		j.EnvFrom = append(j.EnvFrom, jobfile.EnvFrom{Secret: name})
+	}
+	for _, name := range o.envMap {
+		j.EnvFrom = append(j.EnvFrom, jobfile.EnvFrom{ConfigMap: name})
+	}
+	j.Files = merged(j.Files, o.smallFiles(bad))
+	j.Settings = merged(j.Settings, pairs("--set", o.settings, bad))
+	j.Labels = merged(j.Labels, pairs("--label", o.labels, bad))
+	j.Annotations = merged(j.Annotations, pairs("--annotation", o.annotations, bad))
+	j.Tags = append(j.Tags, o.tags...)
+	o.numbers(&j)
+	if len(problems) > 0 {
+		return j, exit.Usagef("%s", strings.Join(problems, "\n"))
+	}
+	return j, nil
+}
+
+// numbers puts quantities, times and the restart policy over a job.
+func (o *specFlags) numbers(j *jobfile.Job) {
+	given := o.flags.Changed
+	if given("cpu") || given("memory") {
+		var r jobfile.Resources
+		if j.Resources != nil {
+			r = *j.Resources
+		}
+		if given("cpu") {
+			r.CPU = jobfile.Quantity(o.cpu)
+		}
+		if given("memory") {
+			r.Memory = jobfile.Quantity(o.memory)
+		}
+		j.Resources = &r
+	}
+	if given("max-restarts") || given("fatal-exit-codes") || given("on-preemption") {
+		var r jobfile.Restart
+		if j.Restart != nil {
+			r = *j.Restart
+		}
+		if given("max-restarts") {
+			r.MaxRestarts = &o.maxRestarts
+		}
+		if given("fatal-exit-codes") {
+			r.FatalExitCodes = append([]int32{}, o.fatal...)
+		}
+		if given("on-preemption") {
+			r.OnPreemption = o.onPreemption
+		}
+		j.Restart = &r
+	}
+	for flag, key := range map[string]*jobfile.Duration{"ttl": &j.TTL, "max-run-time": &j.MaxRun, "grace-period": &j.Grace} {
+		if given(flag) {
+			d, _ := o.flags.GetDuration(flag)
+			*key = jobfile.Duration(d.String())
+		}
+	}
+}
+
+// merged is a map with another over it.
+func merged(under, over map[string]string) map[string]string {
+	if len(over) == 0 {
+		return under
+	}
+	out := maps.Clone(under)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, over)
+	return out
+}
+
+func (o *specFlags) environment(bad func(string, ...any)) map[string]string {
+	out := map[string]string{}
+	for _, file := range o.envFile {
+		env, err := o.reader.EnvFile(file)
+		if err != nil {
+			bad("--env-file: %v", err)
+		}
+		maps.Copy(out, env)
+	}
+	for _, e := range o.env {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok {
+			if value, ok = o.reader.Variable(name); !ok {
+				bad("--env: %q has no value, and there is no such variable here: write %s=VALUE", e, e)
+				continue
+			}
+		}
+		out[name] = value
+	}
+	return out
+}
+
+func (o *specFlags) smallFiles(bad func(string, ...any)) map[string]string {
+	out := map[string]string{}
+	for _, arg := range o.files {
+		local, to, ok := strings.Cut(arg, "=")
+		if !ok || local == "" || !path.IsAbs(to) {
+			bad("--file: %q; want LOCAL=/PATH, such as train.yaml=/etc/train/train.yaml", arg)
+			continue
+		}
+		text, err := o.reader.SmallFile(local)
+		if err != nil {
+			bad("--file: %v", err)
+			continue
+		}
+		if _, twice := out[to]; twice {
+			bad("--file: two files for %s", to)
+		}
+		out[to] = text
+	}
+	return out
+}
+
+func pairs(flag string, args []string, bad func(string, ...any)) map[string]string {
+	if len(args) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || key == "" {
+			bad("%s: %q; want KEY=VALUE", flag, arg)
+			continue
+		}
+		out[key] = value
+	}
+	return out
+}
