@@ -73,6 +73,7 @@ type disruptable interface {
 	Disrupted(ctx context.Context) ([]controlplane.Disrupted, error)
 	PodsOf(ctx context.Context, namespace, job string, slice, host int) ([]controlplane.PodOf, error)
 	Exit(ctx context.Context, e controlplane.Exit) ([]controlplane.PodOf, error)
+	Print(ctx context.Context, p controlplane.Print) ([]controlplane.PodOf, error)
 }
 
 // clustersNamed are the running clusters whose path ends in name, by path.

@@ -227,6 +227,7 @@ func (s *Sandbox) serve(l net.Listener) {
 	mux.Handle(hostsPath, s.hostsHandler())
 	mux.Handle(disruptionsPath, s.disruptionsHandler())
 	mux.Handle(exitsPath, s.exitsHandler())
+	mux.Handle(printsPath, s.printsHandler())
 	mux.Handle("/", s.faults.GKE(s.fake))
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)

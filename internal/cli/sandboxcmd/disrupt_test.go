@@ -29,6 +29,7 @@ func TestWrongDisruptionIsAUsageError(t *testing.T) {
 	for _, args := range []string{
 		"disrupt evict", "disrupt evict a b", "disrupt evict a --job b", "disrupt lose a --for -3s",
 		"exit", "exit a b", "exit a --code 256", "exit a --after -1s",
+		"print", "print a", "print a b --file f", "print a b c",
 	} {
 		s, _, _ := clitest.Streams(80, false)
 		err := root(s, append([]string{"sandbox"}, strings.Fields(args)...)).ExecuteContext(t.Context())
@@ -50,7 +51,7 @@ func TestDisruptionsOfASandboxWithoutHosts(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for _, line := range []string{"disrupt evict a", "disrupt lose --job train --for 3s", "disrupt list", "disrupt end", "exit train --code 3"} {
+	for _, line := range []string{"disrupt evict a", "disrupt lose --job train --for 3s", "disrupt list", "disrupt end", "exit train --code 3", "print train hello", "print train --file f"} {
 		for dir, want := range map[string]string{box.Dir(): "without control planes", t.TempDir(): "start one"} {
 			s, _, _ := clitest.Streams(80, false)
 			err := root(s, append([]string{"sandbox"}, append(strings.Fields(line), "--dir", dir)...)).ExecuteContext(t.Context())

@@ -33,7 +33,7 @@ once.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newUp(s), newEnv(s), newStatus(s), newDown(s), newBuild(s), newFault(s), newCapacity(s), newDisrupt(s), newExit(s), newServe())
+	cmd.AddCommand(newUp(s), newEnv(s), newStatus(s), newDown(s), newBuild(s), newFault(s), newCapacity(s), newDisrupt(s), newExit(s), newPrint(s), newServe())
 	return cmd
 }
 

@@ -53,19 +53,11 @@ func (a *kubeletAPI) logs(w http.ResponseWriter, r *http.Request) {
 	a.k.mu.Lock()
 	run := a.k.pods[p.UID]
 	a.k.mu.Unlock()
-	w.Header().Set("Content-Type", "text/plain")
 	if run == nil {
-		for _, c := range p.Spec.Containers {
-			if c.Name == r.PathValue("container") {
-				text := fmt.Sprintf("[simulated host %s] would run %s with %q\n", p.Spec.NodeName, c.Image, append(c.Command, c.Args...))
-				if log := p.Annotations[LogAnnotation]; log != "" {
-					text += strings.TrimSuffix(log, "\n") + "\n"
-				}
-				_, _ = io.WriteString(w, tailOf(text, r.FormValue("tailLines")))
-			}
-		}
+		a.simulatedLogs(w, r, p)
 		return
 	}
+	w.Header().Set("Content-Type", "text/plain")
 	f, err := os.Open(run.logFile())
 	if err != nil {
 		http.Error(w, "the container has not started yet", http.StatusNotFound)
@@ -90,8 +82,6 @@ func tailLines(asked string) int {
 	}
 	return n
 }
-
-func tailOf(text, asked string) string { return text[tailAt(text, tailLines(asked)):] }
 
 // tailAt is where the last n lines of text begin; negative means all.
 func tailAt(text string, n int) int {

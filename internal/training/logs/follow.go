@@ -61,7 +61,7 @@ func (r *reader) follow(ctx context.Context, done <-chan struct{}) error {
 		stop(err)
 	}
 	f.tasks.Wait()
-	if cause := context.Cause(ctx); err == nil && cause != nil && cause != errDrained {
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, errDrained) {
 		return cause
 	}
 	return err
@@ -251,7 +251,7 @@ func (f *follower) tail(ctx context.Context, g *program, v *podView) error {
 		f.await(ctx, v, pause)
 		pause = min(2*pause, longestPause)
 	}
-	if context.Cause(ctx) == errDrained {
+	if errors.Is(context.Cause(ctx), errDrained) {
 		f.note("%s (pod %s): %v", g.line.Name(), g.line.Pod, errDrained)
 	}
 	return nil

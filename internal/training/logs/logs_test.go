@@ -260,6 +260,31 @@ func TestFollowEndsWithTheJob(t *testing.T) {
 	})
 }
 
+// A pod that is taken away ends its log, and nobody waits for more.
+func TestFollowOfAPodThatGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		p := w.host(main, 0, 0, 0)
+		p.say("a")
+		var h heard
+		done, result := make(chan struct{}), make(chan error, 1)
+		go func() { result <- Follow(t.Context(), w, Options{Tail: All}, done, h.take) }()
+		synctest.Wait()
+		p.remove()
+		time.Sleep(time.Minute)
+		opens := w.opens
+		time.Sleep(time.Hour)
+		if w.opens != opens {
+			t.Errorf("opened %d times more", w.opens-opens)
+		}
+		close(done)
+		began := time.Now()
+		if err := <-result; err != nil || time.Since(began) > time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+	})
+}
+
 // A kubelet that does not answer for a while costs time and no line; what
 // nobody may read ends everything, in words.
 func TestOutagesAndRefusals(t *testing.T) {
