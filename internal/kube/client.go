@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -169,6 +170,18 @@ func (c *Client) Fetch(ctx context.Context, obj client.Object) (found bool, err 
 		return false, nil
 	}
 	return false, c.wrap("reading", obj, err)
+}
+
+// Serves tells whether the cluster has a kind of objects.
+func (c *Client) Serves(kind schema.GroupKind) (bool, error) {
+	_, err := c.RESTMapper().RESTMapping(kind)
+	switch {
+	case err == nil:
+		return true, nil
+	case meta.IsNoMatchError(err):
+		return false, nil
+	}
+	return false, &Error{Verb: "looking for", Kind: kind.Kind, Key: "(" + kind.Group + ")", Cluster: c.Name, Err: err}
 }
 
 // blank returns an empty object of obj's type and kind.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,10 +15,12 @@ import (
 )
 
 // Flavor is one kind of slice: a generation and topology, and optionally a
-// capacity model. Its name does not depend on how many slices there are.
+// capacity model. Its name does not depend on how many slices there are. Without
+// a slice it is of hosts: it counts cpu and memory, and selects only the nodes
+// that its labels say.
 type Flavor struct {
 	Name         string
-	Slice        accelerator.Slice
+	Slice        accelerator.Slice // the zero value = hosts
 	Provisioning Provisioning
 	Reservation  string              // name of the reservation; with Reserved only
 	NodeLabels   map[string]string   // further labels of the nodes it stands for
@@ -33,6 +36,9 @@ const (
 	maxFlavorTolerations = 8
 )
 
+// ofHosts tells whether the flavor stands for no kind of slice.
+func (f Flavor) ofHosts() bool { return f.Slice.Chips == 0 }
+
 // Labels are the node labels that the flavor selects. Kueue allows 8.
 func (f Flavor) Labels() map[string]string {
 	labels := f.ownLabels()
@@ -43,18 +49,26 @@ func (f Flavor) Labels() map[string]string {
 // ownLabels follow from the slice and the capacity model. The chips per host
 // tell the two machines apart that 2x4 is made of.
 func (f Flavor) ownLabels() map[string]string {
-	labels := f.Slice.NodeLabels()
+	labels := map[string]string{}
+	if !f.ofHosts() {
+		labels = f.Slice.NodeLabels()
+	}
 	maps.Copy(labels, f.Provisioning.labels(f.Reservation))
 	return labels
 }
 
 // AddedTolerations follow from the slice and the capacity model.
-func (f Flavor) AddedTolerations() []corev1.Toleration { return f.Provisioning.tolerations() }
+func (f Flavor) AddedTolerations() []corev1.Toleration {
+	if f.ofHosts() {
+		return f.Provisioning.hostTolerations()
+	}
+	return f.Provisioning.tolerations()
+}
 
 // AllTolerations are what Kueue adds to the pods that get the flavor, so that a
 // job needs to know none of them.
 func (f Flavor) AllTolerations() []corev1.Toleration {
-	return slices.Concat(f.Provisioning.tolerations(), f.Tolerations)
+	return slices.Concat(f.AddedTolerations(), f.Tolerations)
 }
 
 // Object renders the ResourceFlavor.
@@ -82,6 +96,9 @@ func (f Flavor) Validate() error {
 	if err := f.Provisioning.check(f.Reservation); err != nil {
 		return refuse("%w", err)
 	}
+	if err := f.checkHosts(); err != nil {
+		return refuse("%w", err)
+	}
 	own := f.ownLabels()
 	for _, key := range slices.Sorted(maps.Keys(f.NodeLabels)) {
 		value := f.NodeLabels[key]
@@ -105,7 +122,7 @@ func (f Flavor) Validate() error {
 		return refuse("%w", err)
 	}
 	for _, t := range f.Tolerations {
-		if slices.Contains(f.Provisioning.tolerations(), t) {
+		if slices.Contains(f.AddedTolerations(), t) {
 			return refuse("the toleration of %s is added by itself; leave it out", t.Key)
 		}
 	}
@@ -118,6 +135,45 @@ func (f Flavor) Validate() error {
 		}
 	}
 	return nil
+}
+
+// checkHosts refuses what makes a flavor of hosts one of TPU slices after all.
+func (f Flavor) checkHosts() error {
+	if !f.ofHosts() {
+		return nil
+	}
+	for _, key := range sliceLabels {
+		if _, ok := f.NodeLabels[key]; ok {
+			return fmt.Errorf("node label %s is one of TPU nodes: set accelerator instead, or leave it out for a flavor of hosts", key)
+		}
+	}
+	if slices.ContainsFunc(f.Tolerations, func(t corev1.Toleration) bool { return t.Key == accelerator.TaintKey }) {
+		return fmt.Errorf("a toleration of %s without an accelerator: pods without TPUs would land on TPU nodes", accelerator.TaintKey)
+	}
+	if f.Topology != nil && len(f.Labels()) == 0 {
+		return errors.New("a Topology without node labels: Kueue wants at least one that says whose nodes it is of")
+	}
+	return nil
+}
+
+// sliceLabels say which slice a TPU node is of.
+var sliceLabels = []string{accelerator.LabelAccelerator, accelerator.LabelTopology, accelerator.LabelAcceleratorCount}
+
+// OfSlices tells whether a live flavor is one of TPU slices, known or not:
+// something of what it says is about TPU nodes.
+func OfSlices(live *kueue.ResourceFlavor) bool {
+	return slices.ContainsFunc(sliceLabels, func(key string) bool { _, ok := live.Spec.NodeLabels[key]; return ok }) ||
+		slices.ContainsFunc(live.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == accelerator.TaintKey })
+}
+
+// AddedTo are those tolerations of a live flavor that follow from what it is.
+func AddedTo(live *kueue.ResourceFlavor) []corev1.Toleration {
+	p := provisioningOf(live.Spec.NodeLabels)
+	all := p.tolerations()
+	if !OfSlices(live) {
+		all = p.hostTolerations()
+	}
+	return slices.DeleteFunc(all, func(t corev1.Toleration) bool { return !slices.Contains(live.Spec.Tolerations, t) })
 }
 
 // FlavorOf reads a live flavor back. topology is the Topology that it names, or
@@ -134,12 +190,13 @@ func FlavorOf(live *kueue.ResourceFlavor, topology *kueue.Topology) Flavor {
 	if s, ok := SliceOf(labels); ok {
 		f.Slice = s
 	}
-	for _, key := range []string{accelerator.LabelAccelerator, accelerator.LabelTopology, accelerator.LabelAcceleratorCount} {
+	for _, key := range sliceLabels {
 		delete(labels, key)
 	}
 	f.NodeLabels = labels
+	added := AddedTo(live)
 	for _, t := range live.Spec.Tolerations {
-		if !slices.Contains(f.Provisioning.tolerations(), t) {
+		if !slices.Contains(added, t) {
 			f.Tolerations = append(f.Tolerations, t)
 		}
 	}

@@ -70,6 +70,15 @@ func TestFlavorOf(t *testing.T) {
 			}
 		}
 	}
+	for _, model := range []queue.Provisioning{queue.AnyProvisioning, queue.Spot} {
+		want := queue.Flavor{Name: "hosts", Provisioning: model, NodeLabels: map[string]string{}, Tolerations: []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}}
+		if err := want.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, queue.FlavorOf(want.Object(), nil)); diff != "" {
+			t.Errorf("hosts, %s (-want +got):\n%s", model, diff)
+		}
+	}
 	lost := queue.Flavor{Name: "f", Slice: slice(t, "v6e-256")}.Object()
 	delete(lost.Spec.NodeLabels, accelerator.LabelAcceleratorCount)
 	if got := queue.FlavorOf(lost, nil); got.Slice != (accelerator.Slice{}) {
@@ -141,7 +150,11 @@ func TestKueueObjectRefusals(t *testing.T) {
 		"toleration for a while": {flavor(func(f *queue.Flavor) {
 			f.Tolerations = []corev1.Toleration{{Key: "a", TolerationSeconds: ptr.To[int64](1)}}
 		}), "NoExecute only"},
-		"toleration of TPU nodes": {flavor(func(f *queue.Flavor) { f.Tolerations = f.AddedTolerations() }), "is added by itself"},
+		"toleration of TPU nodes":  {flavor(func(f *queue.Flavor) { f.Tolerations = f.AddedTolerations() }), "is added by itself"},
+		"hosts by a slice's label": {queue.Flavor{Name: "f", NodeLabels: map[string]string{accelerator.LabelTopology: "4x4"}}.Validate(), "set accelerator instead"},
+		"hosts on TPU nodes":       {queue.Flavor{Name: "f", Tolerations: []corev1.Toleration{{Key: accelerator.TaintKey, Operator: "Exists"}}}.Validate(), "would land on TPU nodes"},
+		"hosts of no topology":     {queue.Flavor{Name: "f", Topology: &queue.Topology{}}.Validate(), "at least one that says whose nodes"},
+		"hosts of a topology":      {queue.Flavor{Name: "f", NodeLabels: map[string]string{"a": "b"}, Topology: &queue.Topology{}}.Validate(), ""},
 		"too many tolerations": {flavor(func(f *queue.Flavor) {
 			f.Tolerations = make([]corev1.Toleration, 7)
 			for i := range f.Tolerations {

@@ -66,19 +66,27 @@ func provisioningOf(labels map[string]string) Provisioning {
 	return AnyProvisioning
 }
 
-// tolerations of the taints that nodes of the model may have.
+// tolerations of the taints that TPU nodes of the model may have.
 func (p Provisioning) tolerations() []corev1.Toleration {
 	all := []corev1.Toleration{{Key: accelerator.TaintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
-	yes := func(key string) {
-		all = append(all, corev1.Toleration{Key: key, Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	if p == AnyProvisioning {
+		p = Spot
+	}
+	return append(all, p.hostTolerations()...)
+}
+
+// hostTolerations are those of the taints that the model itself brings.
+func (p Provisioning) hostTolerations() []corev1.Toleration {
+	yes := func(key string) []corev1.Toleration {
+		return []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
 	}
 	switch p {
-	case AnyProvisioning, Spot:
-		yes(accelerator.LabelSpot)
+	case Spot:
+		return yes(accelerator.LabelSpot)
 	case Queued:
-		yes(accelerator.LabelQueued)
+		return yes(accelerator.LabelQueued)
 	}
-	return all
+	return nil
 }
 
 func (p Provisioning) check(reservation string) error {

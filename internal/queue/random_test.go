@@ -61,6 +61,9 @@ func (d dice) effect() string {
 
 func (d dice) flavor() sample {
 	f := queue.Flavor{Name: d.name("flavor"), Slice: d.slice(), Provisioning: queue.Provisioning(pick(d, append(queue.Provisionings, "")...))}
+	if d.IntN(4) == 0 {
+		f.Slice = accelerator.Slice{} // hosts
+	}
 	if f.Provisioning == queue.Reserved || d.rarely() {
 		f.Reservation = pick(d, "r1", "r1", "r1", "r1", "", "projects/p/reservations/r", strings.Repeat("r", 64))
 	}

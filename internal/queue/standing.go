@@ -2,6 +2,7 @@ package queue
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,7 @@ func Standing(cq *kueue.ClusterQueue) (active bool, reason, message string) {
 	if c.Status == metav1.ConditionTrue {
 		return true, "", ""
 	}
-	message = "Kueue admits no job to queue " + cq.Name + ": " + c.Message + "."
+	message = "Kueue admits no job to queue " + cq.Name + ": " + strings.TrimRight(c.Message, ".") + "."
 	if next := advice[c.Reason]; next != "" {
 		message += " " + next
 	}

@@ -28,6 +28,8 @@ var (
 var deliberate = []struct{ says, because string }{
 	{"follows from the accelerator and the provisioning", "it contradicts the slice, and would select no node"},
 	{"set provisioning instead", "read back, it would be the provisioning"},
+	{"is one of TPU nodes", "read back, it would be an accelerator"},
+	{"would land on TPU nodes", "it would be a flavor of TPU nodes"},
 	{"is added by itself", "read back, it would be one of those that are added"},
 	{"needs the name of the reservation", "an empty label selects no node"},
 	{"goes with provisioning", "it would say nothing"},

@@ -22,3 +22,10 @@ resource "tpu_kueue_flavor" "parts" {
   accelerator    = "v6e-256"
   topology_aware = {}
 }
+
+# Hosts: cpu and memory of all pods, wherever they run. It selects no nodes,
+# because pods on TPU hosts get the labels of this flavor too.
+resource "tpu_kueue_flavor" "hosts" {
+  cluster = tpu_job_controllers.main.cluster
+  name    = "hosts"
+}

@@ -29,3 +29,22 @@ resource "tpu_kueue_queue" "production" {
   reclaim_within_cohort = "Any"
   fair_sharing_weight   = 2
 }
+
+# Jobs with pods beside the slices, such as data loaders or a Pathways head on
+# CPU nodes: the queue counts the cpu and memory of all their pods.
+resource "tpu_kueue_queue" "with_helpers" {
+  cluster    = tpu_job_controllers.main.cluster
+  name       = "with-helpers"
+  namespaces = ["vision"]
+
+  flavors = [{
+    name        = tpu_kueue_flavor.v5e.name
+    accelerator = tpu_kueue_flavor.v5e.accelerator
+    slices      = 2
+  }]
+  host_flavors = [{
+    name   = tpu_kueue_flavor.hosts.name
+    cpu    = { quota = "4000" }
+    memory = { quota = "16Ti" }
+  }]
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -24,6 +25,7 @@ type model struct {
 	Controller types.String `tfsdk:"controller"`
 	Parameters types.Object `tfsdk:"parameters"`
 	Request    types.Object `tfsdk:"provisioning_request"`
+	Status     types.String `tfsdk:"status"`
 }
 
 type parameters struct {
@@ -117,16 +119,57 @@ func (m *model) Write(ctx context.Context, w *kubeobject.Writer[model]) error {
 			return err
 		}
 	}
+	m.Status = types.StringValue("Unknown")
 	if err := w.Apply(ctx, c.Object()); err != nil {
 		return err
 	}
-	if w.Before == nil || config != nil {
-		return nil
+	if w.Before != nil && config == nil {
+		if before, _ := w.Before.spec(ctx, w.Diags); before.Request != nil {
+			if err := w.Remove(ctx, before.ConfigObject(), false); err != nil {
+				return err
+			}
+		}
 	}
-	if before, _ := w.Before.spec(ctx, w.Diags); before.Request != nil {
-		return w.Remove(ctx, before.ConfigObject(), false)
-	}
+	m.settle(ctx, w.Client, w.Diags)
 	return nil
+}
+
+// answeredWithin is how long a check's controller gets to look at it before the
+// apply goes on with a warning.
+const answeredWithin = 3 * time.Second
+
+// settle waits a moment for the check's controller, where it can answer at all,
+// and warns when it does not.
+func (m *model) settle(ctx context.Context, k *kube.Client, diags *diag.Diagnostics) {
+	short, cancel := context.WithTimeout(ctx, answeredWithin)
+	defer cancel()
+	live := &kueue.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: m.Name.ValueString()}}
+	var s queue.CheckStanding
+	err := k.Until(short, live, func(found bool) (done bool, err error) {
+		if found {
+			s, err = queue.StandingOfCheck(short, k, live)
+		}
+		return s.Final, err
+	})
+	m.Status = status(s)
+	if err == nil && s.Active {
+		return
+	}
+	if s.Message == "" && err != nil {
+		s.Message = err.Error()
+	}
+	diags.AddWarning("Admission check is not active", s.Message+"\nQueues that name it admit no jobs until it is.")
+}
+
+// status is "Active", or the reason why the check is not.
+func status(s queue.CheckStanding) types.String {
+	switch {
+	case s.Active:
+		return types.StringValue(kueue.AdmissionCheckActive)
+	case s.Reason == "":
+		return types.StringValue("Unknown")
+	}
+	return types.StringValue(s.Reason)
 }
 
 // Read takes over what the cluster has.
@@ -144,7 +187,9 @@ func (m *model) Read(ctx context.Context, k *kube.Client, diags *diag.Diagnostic
 		config = nil
 	}
 	m.take(ctx, queue.AdmissionCheckOf(live, config), diags)
-	return true, nil
+	s, err := queue.StandingOfCheck(ctx, k, live)
+	m.Status = status(s)
+	return err == nil, err
 }
 
 func (m *model) take(ctx context.Context, c queue.AdmissionCheck, diags *diag.Diagnostics) {

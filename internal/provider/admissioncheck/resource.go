@@ -63,6 +63,11 @@ func attributes() map[string]schema.Attribute {
 				"name":      schema.StringAttribute{Required: true, MarkdownDescription: "Its name."},
 			},
 		},
+		"status": schema.StringAttribute{
+			Computed: true,
+			MarkdownDescription: "`Active` when the check's controller answers for it, else its reason why not, or `Unknown` before it has said anything. " +
+				"Queues that name a check that is not active admit no jobs.",
+		},
 		"provisioning_request": schema.SingleNestedAttribute{
 			Optional:            true,
 			MarkdownDescription: "How machines are asked for (a ProvisioningRequestConfig of the check's name).",

@@ -77,6 +77,10 @@ func (m *model) Plan(ctx context.Context, p *kubeobject.Planning[model]) {
 
 // derive fills in what follows from the accelerator, as far as it is known.
 func (m *model) derive() {
+	if m.Accelerator.IsNull() {
+		m.Topology, m.Chips = types.StringNull(), types.Int64Null()
+		return
+	}
 	if s, err := accelerator.Resolve(m.Accelerator.ValueString()); err == nil && !m.Accelerator.IsUnknown() {
 		m.Topology, m.Chips = types.StringValue(s.Topology.String()), types.Int64Value(int64(s.Chips))
 	}

@@ -319,3 +319,58 @@ func TestTopologyOfOthers(t *testing.T) {
 		t.Errorf("the shared Topology is gone: %v", err)
 	}
 }
+
+// A flavor without an accelerator is of hosts: it says nothing of TPU nodes, is
+// imported as it is, and may become one of slices, and back, in place.
+func TestHosts(t *testing.T) {
+	g, k, cluster := world(t)
+	p := g.Protocol(t, "")
+	config := map[string]any{"cluster": cluster, "name": "hosts", "node_labels": map[string]any{"pool": "cpu"}}
+	r, text := p.Apply(typ, nil, config)
+	if text != "" {
+		t.Fatal(text)
+	}
+	live := flavorNamed("hosts")
+	if found, err := k.Fetch(t.Context(), live); err != nil || !found {
+		t.Fatal(found, err)
+	}
+	if diff := cmp.Diff(kueue.ResourceFlavorSpec{NodeLabels: map[string]string{"pool": "cpu"}}, live.Spec); diff != "" {
+		t.Errorf("made (-want +got):\n%s", diff)
+	}
+	changes := func(want ...string) {
+		t.Helper()
+		fresh, text := p.Refresh(r)
+		if fresh == nil || text != "" {
+			t.Fatalf("refresh: %v, %s", fresh, text)
+		}
+		if diff := cmp.Diff(want, p.Plan(typ, fresh, config).Changed); diff != "" {
+			t.Errorf("planned changes (-want +got):\n%s", diff)
+		}
+		r = fresh
+	}
+	changes()
+	imported, text := p.Import(typ, cluster+"/resourceFlavors/hosts")
+	if text != "" {
+		t.Fatal(text)
+	}
+	if diff := cmp.Diff(r.State, imported.State); diff != "" {
+		t.Errorf("imported (-created +imported):\n%s", diff)
+	}
+	edit(t, k, flavorNamed("hosts"), `{"spec":{"nodeLabels":{"pool":"other"}}}`)
+	changes("node_labels")
+	edit(t, k, flavorNamed("hosts"), `{"spec":{"nodeLabels":{"pool":"cpu"},"tolerations":[{"key":"mine","operator":"Exists"}]}}`)
+	changes("tolerations")
+	for _, accelerator := range []any{"v5litepod-16", nil} {
+		config["accelerator"] = accelerator
+		if plan := p.Plan(typ, r, config); len(plan.Replace) > 0 || plan.Text != "" {
+			t.Errorf("accelerator %v: replaced because of %v, %s", accelerator, plan.Replace, plan.Text)
+		}
+		if r, text = p.Apply(typ, r, config); text != "" || (r.State["topology"] == nil) != (accelerator == nil) {
+			t.Errorf("accelerator %v: %v, %s", accelerator, r, text)
+		}
+		changes()
+	}
+	if left, text := p.Destroy(r); left != nil || text != "" {
+		t.Errorf("destroy: %v, %s", left, text)
+	}
+}

@@ -23,17 +23,17 @@ import (
 func NewResource() resource.Resource {
 	return kubeobject.New[model](kubeobject.Kind{
 		Type: "tpu_kueue_flavor", Noun: "flavor", Collection: "resourceFlavors",
-		Description: "A Kueue ResourceFlavor: one kind of TPU slice that queues hand out.\n\n" +
+		Description: "A Kueue ResourceFlavor: one kind of TPU slice that queues hand out, or, without an `accelerator`, hosts whose cpu and memory they count.\n\n" +
 			"A flavor is named after the slice, not after how many there are, so it never changes when slices are added. " +
 			"It needs Kueue, which `tpu_job_controllers` installs: refer to its `cluster` to make the order known.",
 		Name:       kubeobject.Name("The flavor's name, such as `v5e-4x4`.", queue.CheckName),
 		Attributes: attributes(),
 		Listing: kubeobject.Listing{
-			Description: "Lists the Kueue ResourceFlavors of TPU slices, whatever made them: those that name an accelerator and a topology in their node labels.",
+			Description: "Lists the Kueue ResourceFlavors, whatever made them, but those of TPU slices that this version of the provider does not know.",
 			Objects:     func() client.ObjectList { return &kueue.ResourceFlavorList{} },
 			Hidden: func(o client.Object) bool {
 				f, ok := o.(*kueue.ResourceFlavor)
-				if !ok {
+				if !ok || !queue.OfSlices(f) {
 					return false
 				}
 				_, known := queue.SliceOf(f.Spec.NodeLabels)
@@ -44,9 +44,17 @@ func NewResource() resource.Resource {
 	})
 }
 
+// sliceOrHosts is the accelerator, which a flavor of hosts has not.
+func sliceOrHosts() schema.StringAttribute {
+	a := attr.Accelerator()
+	a.Required, a.Optional = false, true
+	a.MarkdownDescription += " Without it the flavor stands for hosts: it selects the nodes that `node_labels` say, or none in particular, and a queue counts cpu and memory by it (`host_flavors` of `tpu_kueue_queue`)."
+	return a
+}
+
 func attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"accelerator": attr.Accelerator(),
+		"accelerator": sliceOrHosts(),
 		"provisioning": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "The capacity model the flavor is restricted to: `on_demand`, `spot`, `flex_start`, `queued` or `reservation`. " +
@@ -105,11 +113,11 @@ func attributes() map[string]schema.Attribute {
 		},
 		"topology": schema.StringAttribute{
 			Computed:            true,
-			MarkdownDescription: "The topology of a slice, such as `4x4`.",
+			MarkdownDescription: "The topology of a slice, such as `4x4`; none of hosts.",
 		},
 		"chips_per_slice": schema.Int64Attribute{
 			Computed:            true,
-			MarkdownDescription: "Chips in one slice: what one slice of quota counts as in Kueue.",
+			MarkdownDescription: "Chips in one slice: what one slice of quota counts as in Kueue; none of hosts.",
 		},
 		"added_tolerations": schema.ListAttribute{
 			Computed:            true,

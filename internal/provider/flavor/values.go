@@ -2,7 +2,6 @@ package flavor
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -53,7 +52,11 @@ func (m *model) spec(ctx context.Context, diags *diag.Diagnostics) (f queue.Flav
 			return f, false
 		}
 	}
-	s, err := accelerator.Resolve(m.Accelerator.ValueString())
+	var s accelerator.Slice
+	var err error
+	if !m.Accelerator.IsNull() {
+		s, err = accelerator.Resolve(m.Accelerator.ValueString())
+	}
 	f = queue.Flavor{Name: m.Name.ValueString(), Slice: s, Provisioning: queue.Provisioning(m.Provisioning.ValueString()),
 		Reservation: m.Reservation.ValueString(), NodeLabels: conn.Strings(ctx, m.NodeLabels, diags)}
 	var taints []taint
@@ -105,6 +108,8 @@ func (m *model) take(ctx context.Context, live *kueue.ResourceFlavor, topology *
 	f := queue.FlavorOf(live, topology)
 	wanted, err := accelerator.Resolve(m.Accelerator.ValueString())
 	switch {
+	case f.Slice == accelerator.Slice{} && m.Accelerator.IsNull() && !queue.OfSlices(live):
+		// A flavor of hosts.
 	case f.Slice == accelerator.Slice{}:
 		// Somebody took the labels away: an empty name shows as a change.
 		m.Accelerator = types.StringValue("")
@@ -127,7 +132,7 @@ func (m *model) take(ctx context.Context, live *kueue.ResourceFlavor, topology *
 	m.Tolerations = nested(ctx, tolerationType, m.Tolerations, tolerations, diags)
 	m.readTopology(ctx, f, diags)
 	m.derive()
-	m.Added = listed(ctx, slices.DeleteFunc(f.AddedTolerations(), func(t corev1.Toleration) bool { return !slices.Contains(live.Spec.Tolerations, t) }), diags)
+	m.Added = listed(ctx, queue.AddedTo(live), diags)
 }
 
 func (m *model) readTopology(ctx context.Context, f queue.Flavor, diags *diag.Diagnostics) {

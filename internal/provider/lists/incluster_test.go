@@ -26,13 +26,14 @@ func objects(t *testing.T) []client.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cpu := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "cpu"}}
+	unknown := &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "v99"}, Spec: kueue.ResourceFlavorSpec{
+		NodeLabels: map[string]string{accelerator.LabelAccelerator: "tpu-v99-slice", accelerator.LabelTopology: "4x4"}}}
 	cpuQueue := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: "cpu"}, Spec: kueue.ClusterQueueSpec{ResourceGroups: []kueue.ResourceGroup{{
 		CoveredResources: []corev1.ResourceName{"cpu"}, Flavors: []kueue.FlavorQuotas{{Name: "cpu"}},
 	}}}}
 	check := &kueue.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: "budget"}, Spec: kueue.AdmissionCheckSpec{ControllerName: "example.com/budget"}}
 	all := []client.Object{
-		queue.Flavor{Name: "v5e", Slice: v5e}.Object(), cpu,
+		queue.Flavor{Name: "v5e", Slice: v5e}.Object(), unknown,
 		queue.Queue{Name: "research", Quotas: []queue.Quota{{Flavor: "v5e", Slice: v5e, Slices: 2}}}.ClusterQueue(), cpuQueue,
 		queue.Cohort{Name: "all"}.Object(), queue.Priority{Name: "urgent", Value: 2000}.Object(), check,
 		&kueue.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "low"}, Value: 250},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -115,14 +116,26 @@ func (m *model) settle(ctx context.Context, k *kube.Client, spec kq.Queue, diags
 	defer cancel()
 	live := clusterQueue(spec.Name)
 	wants := spec.ClusterQueue()
+	var why []string // of its admission checks
 	err := k.Until(short, live, func(found bool) (bool, error) {
 		active, reason, _ := kq.Standing(live)
+		if found && kq.TakenUp(live) && reason == kueue.ClusterQueueActiveReasonAdmissionCheckInactive {
+			var final bool
+			var err error
+			if why, final, err = kq.StandingOfChecks(short, k, spec.Checks); err != nil || final {
+				return final, err
+			}
+		}
 		stopped := reason == kueue.ClusterQueueActiveReasonStopped && *wants.Spec.StopPolicy != kueue.None
 		return found && kq.TakenUp(live) && (active && *wants.Spec.StopPolicy == kueue.None || stopped), nil
 	})
 	active, reason, message := kq.Standing(live)
 	m.Status = status(active, reason)
-	if err != nil && !active {
+	waits := *wants.Spec.StopPolicy == kueue.None || err != nil
+	if !active && waits {
+		if reason == kueue.ClusterQueueActiveReasonAdmissionCheckInactive && len(why) > 0 {
+			message += "\n" + strings.Join(why, "\n")
+		}
 		diags.AddWarning("Queue admits no jobs yet", message+" Jobs wait until that changes.")
 	}
 }

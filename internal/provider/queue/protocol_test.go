@@ -69,6 +69,9 @@ func takeUp(ctx context.Context, k *kube.Client) {
 		if missing := missingFlavor(ctx, k, q); missing != "" {
 			want.Status, want.Reason, want.Message = metav1.ConditionFalse, kueue.ClusterQueueActiveReasonFlavorNotFound, "no flavor "+missing
 		}
+		if inactiveCheck(ctx, k, q) {
+			want.Status, want.Reason, want.Message = metav1.ConditionFalse, kueue.ClusterQueueActiveReasonAdmissionCheckInactive, "inactive check"
+		}
 		if ptr.Deref(q.Spec.StopPolicy, kueue.None) != kueue.None {
 			want.Status, want.Reason, want.Message = metav1.ConditionFalse, kueue.ClusterQueueActiveReasonStopped, "stopped"
 		}
@@ -84,6 +87,20 @@ func takeUp(ctx context.Context, k *kube.Client) {
 		}
 		_ = k.Patch(ctx, q, client.MergeFrom(before))
 	}
+}
+
+// inactiveCheck tells whether the queue names a check that is there and not active.
+func inactiveCheck(ctx context.Context, k *kube.Client, q *kueue.ClusterQueue) bool {
+	if q.Spec.AdmissionChecksStrategy == nil {
+		return false
+	}
+	for _, c := range q.Spec.AdmissionChecksStrategy.AdmissionChecks {
+		live := &kueue.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: string(c.Name)}}
+		if found, err := k.Fetch(ctx, live); err == nil && found && len(live.Status.Conditions) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // missingFlavor names a flavor of slices that does not exist.

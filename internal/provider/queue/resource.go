@@ -55,7 +55,7 @@ func attributes() map[string]schema.Attribute {
 		"host_flavors": schema.ListNestedAttribute{
 			Optional: true,
 			MarkdownDescription: "Flavors that count cpu and memory for all jobs of the queue, on TPU hosts and on others. " +
-				"Use this, with a flavor that selects no nodes, when jobs have helpers or heads on CPU nodes. Without it and without `cpu` and `memory` in `flavors`, neither is counted.",
+				"Use this, with a `tpu_kueue_flavor` that has no accelerator and selects no nodes, when jobs have helpers or heads on CPU nodes. Without it and without `cpu` and `memory` in `flavors`, neither is counted.",
 			Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.SizeAtMost(64)},
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"name":   flavorName("The name of a ResourceFlavor."),

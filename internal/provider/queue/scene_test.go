@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -153,4 +154,25 @@ func smallSlice(t *testing.T) accelerator.Slice {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// A queue whose admission check nobody on the cluster can answer is made at once,
+// and said to wait for it.
+func TestCheckThatNobodyAnswers(t *testing.T) {
+	g, k, cluster := world(t)
+	g.Cluster.Keep(t, &kueue.AdmissionCheck{})
+	check := queue.AdmissionCheck{Name: "queued", Controller: queue.ProvisioningController, Request: &queue.Request{Class: "queued-provisioning.gke.io"}}
+	if err := k.Apply(t.Context(), check.Object(), kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config := object{"cluster": cluster, "name": "team-a", "flavors": []any{object{"name": "v5e-4x4", "accelerator": "v5litepod-16", "slices": 1}},
+		"admission_checks": []any{object{"name": "queued"}}}
+	began := time.Now()
+	r, text := g.Protocol(t, "").Apply(typ, nil, config)
+	if r == nil || r.State["status"] != "AdmissionCheckInactive" || !strings.Contains(text, "Nobody answers for admission check queued") {
+		t.Errorf("%v, %s", r, text)
+	}
+	if took := time.Since(began); took > 14*time.Second {
+		t.Errorf("it took %v: as long as a queue gets that may yet become active", took)
+	}
 }
