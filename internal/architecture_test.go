@@ -15,7 +15,7 @@ const module = "github.com/tpu-training/terraform-provider-tpu"
 var (
 	middle = []string{
 		"internal/gke/...", "internal/compute/...", "internal/kube/...", "internal/controllers/...",
-		"internal/queue/...", "internal/training/...", "internal/jobfile/...", "internal/explain/...", "internal/image/...",
+		"internal/queue/...", "internal/training/...", "internal/jobfile/...", "internal/preflight/...", "internal/explain/...", "internal/image/...",
 	}
 	faces      = []string{"internal/provider/...", "internal/cli/..."}
 	harness    = []string{"internal/fakegke/...", "internal/sandbox/...", "internal/acctest/...", "internal/demo/...", "internal/tfrun/...", "internal/faults/...", "internal/chaos/..."}

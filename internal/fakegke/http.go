@@ -49,6 +49,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.rpc.ServeHTTP(cut, r)
 	case strings.HasPrefix(r.URL.Path, computePrefix):
 		s.serveCompute(cut, r)
+	case strings.HasPrefix(r.URL.Path, storagePrefix):
+		s.serveStorage(cut, r)
 	default:
 		s.serveREST(cut, r)
 	}

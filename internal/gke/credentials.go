@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -125,4 +126,19 @@ func (c *Credentials) find() (oauth2.TokenSource, error) {
 	c.found, c.actAs = f, actAs
 	c.source = oauth2.ReuseTokenSourceWithExpiry(nil, source, renewEarly)
 	return c.source, nil
+}
+
+// Account is whom the credentials stand for, by e-mail address, where they say
+// so themselves; "" where only Google knows. It needs no network.
+func (c *Credentials) Account() string {
+	if _, err := c.find(); err != nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.actAs != "" {
+		return c.actAs
+	}
+	_, account, _ := strings.Cut(c.found.account, ":")
+	return account
 }

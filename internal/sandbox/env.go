@@ -37,7 +37,8 @@ func (e Environment) Map() map[string]string {
 func environment(dir string, a address, token string) Environment {
 	e := Environment{
 		{"TPU_GKE_ENDPOINT", a.Endpoint},
-		{"TPU_COMPUTE_ENDPOINT", a.Endpoint}, // the same port serves both
+		{"TPU_COMPUTE_ENDPOINT", a.Endpoint}, // the same port serves all
+		{"TPU_STORAGE_ENDPOINT", a.Endpoint},
 		{"GOOGLE_OAUTH_ACCESS_TOKEN", token},
 		{"GOOGLE_PROJECT", a.Project},
 		{"GOOGLE_ZONE", a.Zone},

@@ -30,7 +30,7 @@ func acting(f fake) (Deps, *acts, func() string, func() string) {
 	if f.acts == nil {
 		f.acts = &acts{}
 	}
-	d := Deps{Streams: s, Now: func() time.Time { return now }, Open: func(context.Context, target.Options) (Cluster, error) { return f, nil }}
+	d := Deps{Streams: s, Now: func() time.Time { return now }, Account: nobody, Open: func(context.Context, target.Options) (Cluster, error) { return f, nil }}
 	return d, f.acts, out.String, errs.String
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/preflight"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training/logs"
 )
@@ -31,6 +32,7 @@ type Source interface {
 // Cluster is a Source that can be acted on.
 type Cluster interface {
 	Source
+	Maker
 	// Queues names the LocalQueues of a namespace.
 	Queues(ctx context.Context, namespace string) ([]string, error)
 	// Submit creates the job; as training.Submit. With rehearse the API server
@@ -52,24 +54,29 @@ type Deps struct {
 	// Open reaches the cluster that the flags, the environment and the account
 	// point at.
 	Open func(context.Context, target.Options) (Cluster, error)
-	Now  func() time.Time
+	// Account is whom we work as, where that is known without asking; else "".
+	Account func(target.Options) string
+	Now     func() time.Time
 }
 
 // Commands are the job commands over real clusters.
 func Commands(s *term.Streams) []*cobra.Command {
-	d := Deps{Streams: s, Open: open, Now: time.Now}
+	d := Deps{Streams: s, Open: open, Account: target.Account, Now: time.Now}
 	return []*cobra.Command{newSubmit(d), newList(d), newStatus(d), newWait(d), newLogs(d), newSuspend(d), newResume(d), newDelete(d)}
 }
 
 // cluster is the Cluster that a kube.Client makes.
-type cluster struct{ client *kube.Client }
+type cluster struct {
+	client *kube.Client
+	checks preflight.Checks
+}
 
 func open(ctx context.Context, o target.Options) (Cluster, error) {
 	c, err := target.Connect(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return cluster{c}, nil
+	return cluster{c, target.Checks(o, c)}, nil
 }
 
 func (c cluster) List(ctx context.Context, namespace string) ([]training.Run, error) {

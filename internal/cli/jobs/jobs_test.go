@@ -19,6 +19,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/preflight"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -34,7 +35,13 @@ type fake struct {
 	queues  []string
 	acts    *acts
 	logs    *fakeLogs
+	items   []preflight.Item
+	account string
 }
+
+func (f fake) Preflight(context.Context, training.Spec) []preflight.Item { return f.items }
+
+func (f fake) Account(context.Context) (string, error) { return f.account, nil }
 
 // acts are what a command did to a fake, and how that went.
 type acts struct {
@@ -153,10 +160,12 @@ func sample() fake {
 	return fake{runs: []training.Run{running, pending, done}}
 }
 
+func nobody(target.Options) string { return "" }
+
 func deps(f fake, width int, color bool) (Deps, func() string) {
 	s, out, _ := clitest.Streams(width, color)
 	return Deps{
-		Streams: s, Now: func() time.Time { return now },
+		Streams: s, Now: func() time.Time { return now }, Account: nobody,
 		Open: func(context.Context, target.Options) (Cluster, error) { return f, nil },
 	}, out.String
 }

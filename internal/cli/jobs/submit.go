@@ -9,8 +9,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -19,6 +21,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
 	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
+	"github.com/tpu-training/terraform-provider-tpu/internal/preflight"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -30,6 +33,7 @@ type submitOptions struct {
 	dryRun  string
 	replace bool
 	suffix  bool
+	unasked bool // without a preflight
 }
 
 // The rehearsals that --dry-run knows.
@@ -67,6 +71,12 @@ job has is refused, unless --suffix chooses a free one (NAME-2, NAME-3, ...) or
 --replace deletes the other job first. When the command is interrupted, it says
 whether the job is there.
 
+Before it submits, the command looks whether anything is in the way: the
+controllers, the namespace, the queue and its quota, the image, the bucket of
+--output-dir, and slices of that shape. What could never run is not submitted;
+what cannot be asked is said, and holds nothing up. --skip-preflight looks at
+nothing of it and changes nothing else.
+
 --dry-run=client prints the JobSet without asking any server, server prints it
 as the cluster's webhooks accept it. Neither keeps anything. With -o hcl either
 prints the job as a resource tpu_training_jobset of Terraform.`,
@@ -88,6 +98,7 @@ prints the job as a resource tpu_training_jobset of Terraform.`,
 	f.StringVar(&o.dryRun, "dry-run", "", "client or server: print the JobSet and keep nothing")
 	f.BoolVar(&o.replace, "replace", false, "delete the job that has the name first")
 	f.BoolVar(&o.suffix, "suffix", false, "number the name when it is taken")
+	f.BoolVar(&o.unasked, "skip-preflight", false, "submit without looking first whether anything is in the way")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryClient, dryServer}, cobra.ShellCompDirectiveNoFileComp))
 	o.target.AddFlags(cmd)
 	output.AddFlag(cmd, &o.format, output.HCL)
@@ -114,6 +125,9 @@ func (o *submitOptions) run(ctx context.Context) error {
 	if err := o.refuse(err); err != nil {
 		return err
 	}
+	if spec.Owner == "" {
+		spec.Owner = jobfile.OwnerOf(o.Account(o.target))
+	}
 	open := job.Queue == ""
 	if o.dryRun == dryClient {
 		if open {
@@ -134,7 +148,46 @@ func (o *submitOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := o.look(ctx, cluster, &spec); err != nil {
+		return err
+	}
 	return o.submit(ctx, cluster, spec)
+}
+
+// look does what is left to do before a submission, all at once: it finds whose
+// job it is where only the cluster knows, and asks whether anything is in the
+// job's way. A job that is there already has had its way.
+func (o *submitOptions) look(ctx context.Context, cluster Cluster, spec *training.Spec) error {
+	var tasks sync.WaitGroup
+	owner, before := spec.Owner, *spec
+	if owner == "" {
+		tasks.Go(func() {
+			account, err := cluster.Account(ctx)
+			if err != nil { // an old cluster, or one that fails the submission too
+				hclog.FromContext(ctx).Debug("the job gets no owner", "error", err)
+			}
+			owner = jobfile.OwnerOf(account)
+		})
+	}
+	var items []preflight.Item
+	if !o.unasked {
+		tasks.Go(func() { items = cluster.Preflight(ctx, before) })
+	}
+	tasks.Wait()
+	spec.Owner = owner
+	stops := preflight.Stops(items)
+	if len(stops) == 0 {
+		tell(o.Streams, items)
+		return nil
+	}
+	if had, err := cluster.Get(ctx, spec.Namespace, spec.Name); err == nil && had.Annotations[training.AnnotationSpecHash] == spec.Hash() && !o.replace && !o.suffix {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted: no job %s/%s was created: %w", spec.Namespace, spec.Name, context.Cause(ctx))
+	}
+	tell(o.Streams, items)
+	return fmt.Errorf("job %s/%s was not submitted: %s in its way (--skip-preflight submits it all the same)", spec.Namespace, spec.Name, plural(len(stops), "thing"))
 }
 
 // chooseQueue settles the queue of a job that names none: the namespace's only

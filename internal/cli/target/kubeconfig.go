@@ -10,6 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 )
 
@@ -48,4 +49,20 @@ func contexts(c clientcmdapi.Config) string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
+}
+
+// Account is whom the command works as, where that is known without asking: by
+// the credentials, or as the kubeconfig calls the context's user. "" where only
+// the cluster knows.
+func Account(o Options) string {
+	if o.KubeContext == "" {
+		return gke.FindCredentials(gke.CredentialsConfig{}).Account()
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	raw, err := rules.Load()
+	if err != nil || raw.Contexts[o.KubeContext] == nil {
+		return "" // what is wrong there, connecting says
+	}
+	return raw.Contexts[o.KubeContext].AuthInfo
 }

@@ -1,0 +1,54 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
+	"github.com/tpu-training/terraform-provider-tpu/internal/preflight"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+)
+
+// Maker is what making a job takes of a cluster beside the submission.
+type Maker interface {
+	// Preflight looks whether anything is in the job's way; as
+	// preflight.Checks.Run.
+	Preflight(ctx context.Context, s training.Spec) []preflight.Item
+	// Account is whom the cluster takes us for.
+	Account(ctx context.Context) (string, error)
+}
+
+func (c cluster) Preflight(ctx context.Context, s training.Spec) []preflight.Item {
+	return c.checks.Run(ctx, s)
+}
+
+func (c cluster) Account(ctx context.Context) (string, error) { return c.client.Account(ctx) }
+
+// signs of the results of a check.
+var signs = map[preflight.Result]struct {
+	sign  string
+	style term.Style
+}{
+	preflight.Passed:  {"✓", term.Good},
+	preflight.Failed:  {"✗", term.Bad},
+	preflight.Unknown: {"?", term.Wait},
+}
+
+// checkLine is a check for a person.
+func checkLine(s *term.Streams, i preflight.Item) string {
+	sign := signs[i.Result]
+	return fmt.Sprintf("%s %-12s %s", s.Paint(sign.style, sign.sign), i.Name, i.Text)
+}
+
+// tell shows checks on standard error: all of them to a person, else only those
+// that did not pass.
+func tell(s *term.Streams, items []preflight.Item) {
+	var b strings.Builder
+	for _, i := range items {
+		if s.Width > 0 || i.Result != preflight.Passed {
+			b.WriteString(checkLine(s, i) + "\n")
+		}
+	}
+	_, _ = s.Err.Write([]byte(b.String())) // nobody to tell of it
+}
