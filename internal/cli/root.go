@@ -14,6 +14,7 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/accelerators"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/configcmd"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/jobs"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
@@ -52,7 +53,7 @@ Terraform's provider "tpu" manages the same clusters, slices, queues and jobs.`,
 		return exit.Usagef("%w\nSee: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(jobs.Commands(s)...)
-	root.AddCommand(slices.New(s), accelerators.New(s), sandboxcmd.New(s), version.New(s, build))
+	root.AddCommand(slices.New(s), accelerators.New(s), configcmd.New(s), sandboxcmd.New(s), version.New(s, build))
 	usageErrors(root)
 	return root
 }

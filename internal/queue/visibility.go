@@ -48,18 +48,58 @@ func pendingOrder(ctx context.Context, k *kube.Client, queue string) (order map[
 	return nil, false, nil
 }
 
+// PendingJobs are the uids of the jobs that wait in a LocalQueue, as Kueue tells
+// it; nil when nobody says (see pendingOrder).
+func PendingJobs(ctx context.Context, k *kube.Client, namespace, name string) (map[string]bool, error) {
+	cfg := rest.CopyConfig(k.Config)
+	cfg.NegotiatedSerializer = scheme.Codecs
+	raw, err := rest.UnversionedRESTClientForConfigAndClient(cfg, k.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("preparing a client for cluster %s: %w", k.Name, err)
+	}
+	for _, version := range visibilityVersions {
+		uids := map[string]bool{}
+		for offset := 0; ; offset += visibilityPage {
+			var page visibility.PendingWorkloadsSummary
+			page, err = pendingPage(ctx, raw, offset, version, "namespaces", namespace, "localqueues", name, "pendingworkloads")
+			if err != nil {
+				break
+			}
+			for _, w := range page.Items {
+				for _, owner := range w.OwnerReferences {
+					uids[string(owner.UID)] = true
+				}
+			}
+			if len(page.Items) < visibilityPage {
+				return uids, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, &kube.Error{Verb: "reading", Kind: "what waits in queue", Key: namespace + "/" + name, Cluster: k.Name, Err: err}
+		}
+		if !apierrors.IsNotFound(err) {
+			break
+		}
+	}
+	return nil, nil
+}
+
+func pendingPage(ctx context.Context, raw rest.Interface, offset int, version string, path ...string) (page visibility.PendingWorkloadsSummary, err error) {
+	text, err := raw.Get().
+		AbsPath(append([]string{"/apis/visibility.kueue.x-k8s.io", version}, path...)...).
+		Param("limit", strconv.Itoa(visibilityPage)).Param("offset", strconv.Itoa(offset)).
+		DoRaw(ctx)
+	if err == nil {
+		err = json.Unmarshal(text, &page)
+	}
+	return page, err
+}
+
 func pendingPages(ctx context.Context, raw rest.Interface, version, queue string) (map[client.ObjectKey]int, error) {
 	order := map[client.ObjectKey]int{}
 	for {
-		text, err := raw.Get().
-			AbsPath("/apis/visibility.kueue.x-k8s.io", version, "clusterqueues", queue, "pendingworkloads").
-			Param("limit", strconv.Itoa(visibilityPage)).Param("offset", strconv.Itoa(len(order))).
-			DoRaw(ctx)
+		page, err := pendingPage(ctx, raw, len(order), version, "clusterqueues", queue, "pendingworkloads")
 		if err != nil {
-			return nil, err
-		}
-		var page visibility.PendingWorkloadsSummary
-		if err := json.Unmarshal(text, &page); err != nil {
 			return nil, err
 		}
 		before := len(order)

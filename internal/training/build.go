@@ -58,6 +58,7 @@ func (s Spec) render() *jobset.JobSet {
 	}
 	annotations[AnnotationSpecHash] = s.Hash()
 	annotations[AnnotationAccelerator] = s.Slice.Name
+	annotations[AnnotationSlices] = strconv.Itoa(s.Slices)
 
 	js := &jobset.JobSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: jobset.GroupVersion.String(), Kind: "JobSet"},

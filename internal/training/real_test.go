@@ -3,6 +3,7 @@ package training_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -199,8 +200,10 @@ func TestJobsOnTheRealControllers(t *testing.T) {
 		if r.Priority != "high" || r.Labels["team"] != "a" || r.TTL == nil || *r.TTL != time.Hour {
 			t.Errorf("after Change: %+v", r)
 		}
+		brieflyListed(ctx, t, cl)
 		// Through the workload, not through spec.suspend.
 		active(t, false)
+		brieflyListed(ctx, t, cl)
 		if r, _ := wait(t, second, training.LevelCompleted); r.State != training.Succeeded {
 			t.Errorf("the waiting job ended %s: %s", r.State, r.Message)
 		}
@@ -258,6 +261,38 @@ func TestJobsOnTheRealControllers(t *testing.T) {
 	})
 
 	t.Run("disruptions cost nothing, crashes do", func(t *testing.T) { disruptions(ctx, t, cl, stage(t)) })
+}
+
+// brieflyListed compares the listing of many runs with that of few, on jobs that
+// run, wait, are suspended, start at once or have ended.
+func brieflyListed(ctx context.Context, t *testing.T, cl *kube.Client) {
+	t.Helper()
+	for _, q := range []training.Query{{}, {Namespace: "research", Queue: "research"}, {Labels: map[string]string{"team": "a"}}, {Owner: "nobody"}} {
+		// What stands may change between two looks: once they agree they do.
+		var diff string
+		if err := until(ctx, func() bool {
+			got, ok, err := training.Brief(ctx, cl, q)
+			if err != nil || !ok {
+				diff = fmt.Sprint("not brief: ", ok, err)
+				return false
+			}
+			listing, err := training.Select(ctx, cl, q)
+			if err != nil {
+				diff = err.Error()
+				return false
+			}
+			show := func(runs []training.Run) (out []string) {
+				for _, r := range training.Sorted(runs) {
+					out = append(out, fmt.Sprintf("%s/%s %s %d x %s of %d in %s, %d restarts, made %s, class %q", r.Namespace, r.Name, r.State, r.Slices, r.Accelerator, r.HostsWanted, r.Queue, r.Restarts, r.Created, r.Priority))
+				}
+				return out
+			}
+			diff = cmp.Diff(show(listing.Runs), show(got))
+			return diff == ""
+		}); err != nil {
+			t.Errorf("%+v: whole and brief listings differ (-whole +brief):\n%s", q, diff)
+		}
+	}
 }
 
 func use(ctx context.Context, t *testing.T, cl *kube.Client) map[string]training.PoolUse {

@@ -176,6 +176,9 @@ const (
 	AnnotationSpecHash = domain + "spec-hash"
 	// AnnotationAccelerator is the name that the user chose for the shape.
 	AnnotationAccelerator = domain + "accelerator"
+	// AnnotationSlices is how many slices the job has, for lists that read no
+	// more than metadata.
+	AnnotationSlices = domain + "slices"
 	// AnnotationSpec is the Spec itself as JSON, for reading a job back: an
 	// import, or a job like it.
 	AnnotationSpec = domain + "spec"

@@ -218,7 +218,7 @@ func reserved(key string) string {
 		return "use run_id"
 	case labelMaxRunTime:
 		return "use max_run_time"
-	case queue.LabelManagedBy, AnnotationSpecHash, AnnotationAccelerator, AnnotationSpec:
+	case queue.LabelManagedBy, AnnotationSpecHash, AnnotationAccelerator, AnnotationSlices, AnnotationSpec:
 		return "it is written on every job"
 	}
 	if strings.HasPrefix(key, "jobset.sigs.k8s.io/") {

@@ -23,6 +23,8 @@ import (
 // Source reads runs of one cluster.
 type Source interface {
 	List(ctx context.Context, namespace string) ([]training.Run, error)
+	// Select is that of internal/training: the server chooses.
+	Select(ctx context.Context, q training.Query) (training.Listing, error)
 	Get(ctx context.Context, namespace, name string) (training.Run, error)
 	// Installed is nil when the cluster can run jobs at all; without the
 	// controller it is a *training.NotInstalledError.
@@ -77,6 +79,10 @@ func open(ctx context.Context, o target.Options) (Cluster, error) {
 		return nil, err
 	}
 	return cluster{c, target.Checks(o, c)}, nil
+}
+
+func (c cluster) Select(ctx context.Context, q training.Query) (training.Listing, error) {
+	return training.Select(ctx, c.client, q)
 }
 
 func (c cluster) List(ctx context.Context, namespace string) ([]training.Run, error) {

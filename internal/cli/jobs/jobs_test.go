@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +106,13 @@ func (f fake) Installed(context.Context) error {
 		return &training.NotInstalledError{Cluster: "c", Controller: "JobSet"}
 	}
 	return nil
+}
+
+func (f fake) Select(ctx context.Context, q training.Query) (training.Listing, error) {
+	runs, err := f.List(ctx, q.Namespace)
+	return training.Listing{Runs: slices.DeleteFunc(runs, func(r training.Run) bool {
+		return q.Queue != "" && r.Queue != q.Queue || q.Owner != "" && r.Owner != q.Owner || q.Experiment != "" && r.Experiment != q.Experiment || !has(r.Labels, q.Labels)
+	})}, err
 }
 
 func (f fake) List(_ context.Context, namespace string) ([]training.Run, error) {

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -22,7 +24,10 @@ type listOptions struct {
 	namespace string
 
 	states                   []string
+	labels                   []string
 	queue, owner, experiment string
+	watch                    bool
+	interval                 time.Duration
 }
 
 func newList(d Deps) *cobra.Command {
@@ -32,8 +37,13 @@ func newList(d Deps) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List training jobs, one row each",
 		Long: `List the training jobs of a cluster, oldest first: what they run on, where they
-stand, and why. HOSTS are those ready or done, of those wanted.`,
+stand, and why. HOSTS are those ready or done, of those wanted.
+
+The server chooses by queue, owner, experiment, label and namespace. Of more than
+a few hundred jobs, those that wait or have ended are listed without a reason and
+their times; -o wide, json and yaml read them all the same, which takes longer.`,
 		Example: `  tpuctl list
+  tpuctl list --owner ada --watch
   tpuctl list -n research --state Pending,Running
   tpuctl list --cluster projects/p/locations/us-west4-a/clusters/c -o json`,
 		Args: cobra.NoArgs,
@@ -45,6 +55,9 @@ stand, and why. HOSTS are those ready or done, of those wanted.`,
 	f.StringVar(&o.queue, "queue", "", "only jobs of this queue")
 	f.StringVar(&o.owner, "owner", "", "only jobs of this owner")
 	f.StringVar(&o.experiment, "experiment", "", "only jobs of this experiment")
+	f.StringArrayVarP(&o.labels, "label", "l", nil, "KEY=VALUE: only jobs with this label")
+	f.BoolVarP(&o.watch, "watch", "w", false, "go on, and print each job again that has changed; Ctrl-C ends it")
+	f.DurationVar(&o.interval, "interval", 2*time.Second, "with --watch, how often to look")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(states(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	o.target.AddFlags(cmd)
 	output.AddFlag(cmd, &o.format)
@@ -64,16 +77,31 @@ func (o *listOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var problems []string
+	q := training.Query{
+		Namespace: o.namespace, Queue: o.queue, Owner: o.owner, Experiment: o.experiment,
+		Labels: pairs("--label", o.labels, func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }),
+		Whole:  o.format == output.Wide || o.format.Structured(),
+	}
+	if o.watch && o.format != output.TableFormat && o.format != output.Wide && o.format != output.Name {
+		problems = append(problems, fmt.Sprintf("--watch prints lines: not with -o %s", o.format))
+	}
+	if o.interval < 100*time.Millisecond {
+		problems = append(problems, fmt.Sprintf("--interval: %s; want 100ms or more", o.interval))
+	}
+	if len(problems) > 0 {
+		return exit.Usagef("%s", strings.Join(problems, "\n"))
+	}
 	source, err := o.Open(ctx, o.target)
 	if err != nil {
 		return err
 	}
-	runs, err := source.List(ctx, o.namespace)
+	found, err := o.find(ctx, source, q, wanted)
 	if err != nil {
 		return err
 	}
 	empty := "No training jobs" + o.where() + "."
-	if len(runs) == 0 {
+	if len(found.Runs) == 0 {
 		var missing *training.NotInstalledError
 		if err := source.Installed(ctx); errors.As(err, &missing) {
 			empty = noController(missing)
@@ -81,13 +109,49 @@ func (o *listOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	runs = slices.DeleteFunc(runs, func(r training.Run) bool {
-		return len(wanted) > 0 && !slices.Contains(wanted, r.State) ||
-			o.queue != "" && r.Queue != o.queue ||
-			o.owner != "" && r.Owner != o.owner ||
-			o.experiment != "" && r.Experiment != o.experiment
-	})
-	return output.Print(o.Streams, o.format, o.view(runs, empty))
+	if err := output.Print(o.Streams, o.format, o.view(found.Runs, empty)); err != nil || !o.watch {
+		return err
+	}
+	return o.follow(ctx, source, q, wanted, found.Runs)
+}
+
+func (o *listOptions) find(ctx context.Context, source Source, q training.Query, wanted []training.State) (training.Listing, error) {
+	found, err := source.Select(ctx, q)
+	found.Runs = slices.DeleteFunc(found.Runs, func(r training.Run) bool { return len(wanted) > 0 && !slices.Contains(wanted, r.State) })
+	return found, err
+}
+
+// follow prints jobs that have changed since they were printed. A moment
+// without an answer is not the end.
+func (o *listOptions) follow(ctx context.Context, source Source, q training.Query, wanted []training.State, before []training.Run) error {
+	printed := map[string]string{}
+	for _, r := range before {
+		printed[r.UID] = progressLine(r)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(o.interval):
+		}
+		found, err := o.find(ctx, source, q, wanted)
+		if err != nil && ctx.Err() == nil && kube.Transient(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		changed := slices.DeleteFunc(found.Runs, func(r training.Run) bool { return printed[r.UID] == progressLine(r) })
+		if len(changed) == 0 {
+			continue
+		}
+		for _, r := range changed {
+			printed[r.UID] = progressLine(r)
+		}
+		if err := output.Print(o.Streams, o.format, o.view(changed, "")); err != nil {
+			return err
+		}
+	}
 }
 
 func parseStates(names []string) ([]training.State, error) {
@@ -141,7 +205,7 @@ func (o *listOptions) where() string {
 	}
 	var parts []string
 	for _, p := range []struct{ name, value string }{
-		{"state", strings.Join(o.states, " or ")}, {"queue", o.queue}, {"owner", o.owner}, {"experiment", o.experiment},
+		{"state", strings.Join(o.states, " or ")}, {"queue", o.queue}, {"owner", o.owner}, {"experiment", o.experiment}, {"label", strings.Join(o.labels, ", ")},
 	} {
 		if p.value != "" {
 			parts = append(parts, p.name+" "+p.value)

@@ -25,7 +25,7 @@ func fromKubeconfig(o Options) (*kube.Client, error) {
 		return nil, fmt.Errorf("reading the kubeconfig %s: %w", files(rules), err)
 	}
 	if _, ok := raw.Contexts[o.KubeContext]; !ok {
-		return nil, exit.Usagef("the kubeconfig %s has no context %q; it has %s", files(rules), o.KubeContext, contexts(raw))
+		return nil, exit.Usagef("the kubeconfig %s has no context %q; it has %s", files(rules), o.KubeContext, kubeContexts(raw))
 	}
 	rc, err := config.ClientConfig()
 	if err != nil {
@@ -39,7 +39,7 @@ func files(rules *clientcmd.ClientConfigLoadingRules) string {
 	return strings.Join(rules.GetLoadingPrecedence(), ", ")
 }
 
-func contexts(c clientcmdapi.Config) string {
+func kubeContexts(c clientcmdapi.Config) string {
 	names := make([]string, 0, len(c.Contexts))
 	for n := range c.Contexts {
 		names = append(names, n)

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/contexts"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
@@ -28,6 +29,7 @@ type Options struct {
 	Location    string // zone or region
 	KubeContext string
 	Kubeconfig  string
+	Context     string // one of tpuctl's own; "" = the current one, where nothing else is said
 
 	// hint: Location comes from the environment. It is where node pools go by
 	// default; the cluster may be regional, or somewhere else.
@@ -41,7 +43,54 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	f.StringVar(&o.Project, "project", "", "the cluster's project (env GOOGLE_PROJECT)")
 	f.StringVar(&o.Location, "location", "", "the cluster's zone or region (env GOOGLE_ZONE, GOOGLE_REGION)")
 	f.StringVar(&o.KubeContext, "kube-context", "", "a context of the kubeconfig instead: any cluster with JobSet and Kueue")
+	f.StringVar(&o.Context, "context", "", "a cluster that `tpuctl config` has named (env TPU_CONTEXT); the current one by default")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig to read with --kube-context (env KUBECONFIG)")
+}
+
+// withContext fills empty fields from the context that is meant, if one is: by
+// name, or the current one where neither flags nor TPU_CLUSTER say more.
+func (o Options) withContext(getenv func(string) string) (Options, error) {
+	name := cmp.Or(o.Context, getenv("TPU_CONTEXT"))
+	said := o.Cluster+o.Project+o.Location+o.KubeContext != "" || getenv("TPU_CLUSTER") != ""
+	if name == "" && said {
+		return o, nil
+	}
+	path, err := contexts.Path()
+	if err != nil && name == "" {
+		return o, nil // no place for a file, and none is asked for
+	}
+	if err != nil {
+		return o, err
+	}
+	file, err := contexts.Load(path)
+	if err != nil {
+		return o, err
+	}
+	if name = cmp.Or(name, file.Current); name == "" {
+		return o, nil
+	}
+	c, err := file.Get(name, path)
+	if err != nil {
+		return o, exit.Usagef("--context: %w", err)
+	}
+	if o.Cluster == "" && o.KubeContext == "" {
+		o.Cluster, o.KubeContext, o.Kubeconfig = c.Cluster, c.KubeContext, cmp.Or(o.Kubeconfig, c.Kubeconfig)
+	}
+	o.Project, o.Location = cmp.Or(o.Project, c.Project), cmp.Or(o.Location, c.Location)
+	return o, nil
+}
+
+// settle is which cluster is meant, from flags, tpuctl's contexts and the
+// environment, in this order.
+func (o Options) settle(getenv func(string) string) (Options, error) {
+	o, err := o.withContext(getenv)
+	if err != nil {
+		return o, err
+	}
+	if o.KubeContext != "" { // nothing of a GKE cluster
+		return o, nil
+	}
+	return o.withEnvironment(getenv), nil
 }
 
 // withEnvironment fills empty fields from the environment.
@@ -180,6 +229,10 @@ func missing(ctx context.Context, name gke.ClusterName, f Finder) error {
 // Container finds the cluster and returns a client of the Container API, for
 // what Kubernetes knows nothing about.
 func Container(ctx context.Context, o Options) (*gke.Client, gke.ClusterName, error) {
+	o, err := o.settle(os.Getenv)
+	if err != nil {
+		return nil, gke.ClusterName{}, err
+	}
 	if o.KubeContext != "" {
 		return nil, gke.ClusterName{}, exit.Usagef("--kube-context does not say which GKE cluster this is: give --cluster instead")
 	}
@@ -187,7 +240,7 @@ func Container(ctx context.Context, o Options) (*gke.Client, gke.ClusterName, er
 	if err != nil {
 		return nil, gke.ClusterName{}, err
 	}
-	name, err := Find(ctx, o.withEnvironment(os.Getenv), api)
+	name, err := Find(ctx, o, api)
 	return api.client, name, err
 }
 
@@ -196,7 +249,10 @@ func Connect(ctx context.Context, o Options) (*kube.Client, error) {
 	if o.Cluster != "" && o.KubeContext != "" {
 		return nil, exit.Usagef("--cluster and --kube-context both name a cluster: give one of them")
 	}
-	o = o.withEnvironment(os.Getenv)
+	o, err := o.settle(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
 	log := hclog.FromContext(ctx)
 	if o.KubeContext != "" {
 		return fromKubeconfig(o)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/contexts"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 )
@@ -191,5 +192,55 @@ contexts: [{name: here, context: {cluster: c, user: u}}]
 	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != config {
 		t.Errorf("the kubeconfig was written to: %v\n%s", err, after)
+	}
+}
+
+// Flags win over a context, a context that is named over the environment, and
+// the environment's cluster over the current context.
+func TestContext(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	t.Setenv(contexts.Variable, file)
+	const config = `current: lab
+contexts:
+  lab: {cluster: ` + one + `}
+  short: {cluster: two, project: q}
+  kind: {kube-context: kind-kind, kubeconfig: /kc}
+`
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		flags Options
+		env   map[string]string
+		want  Options
+	}{
+		"the current one":              {Options{}, nil, Options{Cluster: one, hint: true}},
+		"with a project around":        {Options{}, map[string]string{"GOOGLE_PROJECT": "p"}, Options{Cluster: one, Project: "p", hint: true}},
+		"a flag":                       {Options{Cluster: two}, nil, Options{Cluster: two, hint: true}},
+		"a project by flag":            {Options{Project: "p"}, nil, Options{Project: "p", hint: true}},
+		"the environment's cluster":    {Options{}, map[string]string{"TPU_CLUSTER": two}, Options{Cluster: two, hint: true}},
+		"one by name":                  {Options{Context: "short"}, map[string]string{"TPU_CLUSTER": two, "GOOGLE_PROJECT": "p"}, Options{Context: "short", Cluster: "two", Project: "q", hint: true}},
+		"one by the environment":       {Options{}, map[string]string{"TPU_CONTEXT": "short"}, Options{Cluster: "two", Project: "q", hint: true}},
+		"by name, and a flag":          {Options{Context: "short", Cluster: "three"}, nil, Options{Context: "short", Cluster: "three", Project: "q", hint: true}},
+		"a kubeconfig's":               {Options{Context: "kind"}, map[string]string{"GOOGLE_PROJECT": "p"}, Options{Context: "kind", KubeContext: "kind-kind", Kubeconfig: "/kc"}},
+		"a kubeconfig's context first": {Options{KubeContext: "x"}, map[string]string{"GOOGLE_PROJECT": "p"}, Options{KubeContext: "x"}},
+	} {
+		got, err := tt.flags.settle(func(k string) string { return tt.env[k] })
+		if err != nil || got != tt.want {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, tt.want)
+		}
+	}
+	none := func(string) string { return "" }
+	if _, err := (Options{Context: "nope"}).settle(none); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "it has kind, lab, short") {
+		t.Errorf("one that there is not: %v", err)
+	}
+	if err := os.WriteFile(file, []byte("current: gone"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Options{}).settle(none); err == nil || !strings.Contains(err.Error(), `there is no context "gone"`) {
+		t.Errorf("a current one that is gone: %v", err)
+	}
+	if got, err := (Options{Cluster: one}).settle(none); err != nil || got.Cluster != one {
+		t.Errorf("a flag beside a broken file: %+v, %v", got, err)
 	}
 }

@@ -1,0 +1,147 @@
+package training
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
+)
+
+// Query says which runs are wanted. The server chooses, by labels.
+type Query struct {
+	Namespace                string // "" = all
+	Queue, Owner, Experiment string
+	Labels                   map[string]string
+	// Whole reads every run as Get does without its slices, however many there
+	// are; otherwise what waits in a long list is told in brief.
+	Whole bool
+}
+
+func (q Query) selector() labels.Selector {
+	set := labels.Set{}
+	for k, v := range q.Labels {
+		set[k] = v
+	}
+	for k, v := range map[string]string{queue.LabelQueueName: q.Queue, LabelOwner: q.Owner, LabelExperiment: q.Experiment} {
+		if v != "" {
+			set[k] = v
+		}
+	}
+	return labels.SelectorFromSet(set)
+}
+
+func (q Query) options() []client.ListOption {
+	o := []client.ListOption{client.InNamespace(q.Namespace)}
+	if s := q.selector(); !s.Empty() {
+		o = append(o, client.MatchingLabelsSelector{Selector: s})
+	}
+	return o
+}
+
+// Listing is what a Query found, oldest first.
+type Listing struct {
+	Runs []Run
+	// Brief: of runs that wait for quota or have ended, Reason, Message and what
+	// else only the whole objects tell is left out.
+	Brief bool
+}
+
+// few is how many jobs are read whole without a thought: some 4 KiB each.
+const few = 250
+
+// Select lists runs, and transfers as little as it can. Up to a few hundred are
+// read whole. Of a longer list, which is mostly jobs that wait, the server sends
+// names, labels and the columns of its tables, and the whole of those only that
+// hold quota.
+func Select(ctx context.Context, c *kube.Client, q Query) (Listing, error) {
+	var first jobset.JobSetList
+	options := q.options()
+	if !q.Whole {
+		options = append(options, client.Limit(few))
+	}
+	if err := list(ctx, c, &first, options...); err != nil {
+		return Listing{}, err
+	}
+	if first.Continue != "" {
+		runs, ok, err := brief(ctx, c, q)
+		if err != nil || ok {
+			return Listing{Runs: sorted(runs), Brief: true}, err
+		}
+		q.Whole = true
+		return Select(ctx, c, q)
+	}
+	workloads, err := workloadsOf(ctx, c, q, first.Items)
+	if err != nil {
+		return Listing{}, err
+	}
+	runs := make([]Run, 0, len(first.Items))
+	for i := range first.Items {
+		js := &first.Items[i]
+		runs = append(runs, Read(js, workloads[string(js.UID)]))
+	}
+	return Listing{Runs: sorted(runs)}, nil
+}
+
+func sorted(runs []Run) []Run {
+	slices.SortFunc(runs, func(a, b Run) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return runs
+}
+
+// perSelector is how many uids one label selector names: some 40 bytes each of
+// a URL.
+const perSelector = 50
+
+// workloadsOf are the Workloads of jobs, by the job's uid. Where the server
+// chose the jobs, it is asked for theirs alone.
+func workloadsOf(ctx context.Context, c *kube.Client, q Query, sets []jobset.JobSet) (map[string]*kueue.Workload, error) {
+	if len(sets) > 0 && (q.selector().Empty() || len(sets) > few) {
+		byJob := map[string]*kueue.Workload{}
+		var page kueue.WorkloadList
+		err := c.Pages(ctx, &page, "in "+cmp.Or(q.Namespace, "all namespaces"), func() error {
+			byOwner(byJob, page.Items)
+			return nil
+		}, client.InNamespace(q.Namespace))
+		return byJob, err
+	}
+	uids := make([]string, len(sets))
+	for i := range sets {
+		uids[i] = string(sets[i].UID)
+	}
+	return workloadsByUID(ctx, c, q.Namespace, uids)
+}
+
+func byOwner(into map[string]*kueue.Workload, all []kueue.Workload) {
+	for i := range all {
+		if uid := ownerUID(&all[i]); uid != "" {
+			into[uid] = newer(into[uid], &all[i])
+		}
+	}
+}
+
+// workloadsByUID are the Workloads of a few jobs.
+func workloadsByUID(ctx context.Context, c *kube.Client, namespace string, uids []string) (map[string]*kueue.Workload, error) {
+	byJob := map[string]*kueue.Workload{}
+	slices.Sort(uids)
+	for some := range slices.Chunk(uids, perSelector) {
+		in, err := labels.NewRequirement(queue.LabelJobUID, selection.In, some)
+		if err != nil {
+			return nil, err
+		}
+		var page kueue.WorkloadList
+		if err := list(ctx, c, &page, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*in)}); err != nil {
+			return nil, err
+		}
+		byOwner(byJob, page.Items)
+	}
+	return byJob, nil
+}
