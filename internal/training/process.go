@@ -12,8 +12,9 @@ func processCommand(shell string, command, args []string) (argv, rest []string) 
 }
 
 // ShellCommand is the command line of a container that runs a shell script:
-// by bash where the image has it, else by its sh, with pipefail where that
-// shell knows it. The exit code is the script's.
+// by bash where the image has it, else by its sh, with pipefail. A shell that
+// does not know pipefail refuses scripts with a pipe, by exit code 2: a failure
+// in it would be lost. The exit code is the script's.
 //
 // A container runtime signals the first process of a container only, and a
 // shell that waits for a command neither dies of SIGTERM nor passes it on. So
@@ -96,8 +97,20 @@ end() {
   done
 }
 trap end TERM INT QUIT HUP
+piped() {
+  rest=$1
+  while :; do
+    case $rest in *'|'*) rest=${rest#*'|'} ;; *) return 1 ;; esac
+    case $rest in '|'*) rest=${rest#'|'} ;; *) return 0 ;; esac
+  done
+}
 flags=
-"$0" -c 'set -o pipefail' 2>/dev/null && flags='-o pipefail'
+if "$0" -c 'set -o pipefail' 2>/dev/null; then
+  flags='-o pipefail'
+elif piped "$1"; then
+  echo "The script has a pipe, and $0, the shell of this image, has no pipefail: when a command before the last of a pipe failed, the job would count as done. Use an image with bash, write the script without pipes, or take the risk by command = [\"sh\", \"-c\", ...] instead of a script." >&2
+  exit 2
+fi
 [ -z "$stop" ] || exit 143
 (
   trap - INT QUIT

@@ -134,6 +134,7 @@ func TestJobsOnTheRealControllers(t *testing.T) {
 
 	t.Run("a second submission of the same job is recognised", func(t *testing.T) {
 		s := job(t, "twice")
+		s.Held = true // it need not run
 		key := submit(t, s)
 		_, err := training.Submit(ctx, cl, s)
 		var exists *training.ExistsError
