@@ -13,15 +13,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
@@ -117,28 +118,20 @@ func queueJobs(b *testing.B, w *worldOf, n int) {
 	if err := work.Wait(); err != nil {
 		b.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Minute); ; time.Sleep(time.Second) {
-		all, err := training.Select(context.Background(), w.kube, training.Query{Namespace: "research"})
-		waits := slices.ContainsFunc(all.Runs, func(r training.Run) bool {
-			return r.Reason == training.ReasonNotQueued || r.State == training.Admitted || r.State == training.Starting
-		})
-		if err == nil && len(all.Runs) == n && !waits && workloads(b, w) >= n {
+	for deadline := time.Now().Add(20 * time.Minute); ; time.Sleep(2 * time.Second) {
+		lq := &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: "research", Name: "research"}}
+		if _, err := w.kube.Fetch(context.Background(), lq); err != nil {
+			b.Fatal(err)
+		}
+		known := int(lq.Status.PendingWorkloads + lq.Status.AdmittedWorkloads)
+		if known == n {
 			break
 		}
 		if time.Now().After(deadline) {
-			b.Fatalf("%d of %d jobs, %v", len(all.Runs), n, err)
+			b.Fatalf("Kueue knows %d of %d jobs", known, n)
 		}
 	}
 	b.Logf("queued %d jobs in %s", n, time.Since(began).Round(time.Second))
-}
-
-func workloads(b *testing.B, w *worldOf) int {
-	b.Helper()
-	names, err := training.List(context.Background(), w.kube, "research")
-	if err != nil {
-		return 0
-	}
-	return len(slices.DeleteFunc(names, func(r training.Run) bool { return r.Reason == training.ReasonNotQueued }))
 }
 
 func getWorkloads(b *testing.B, w *worldOf, encoding string) int64 {

@@ -14,10 +14,12 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/accelerators"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clusters"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/configcmd"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/jobs"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/queues"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/sandboxcmd"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/slices"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
@@ -53,7 +55,7 @@ Terraform's provider "tpu" manages the same clusters, slices, queues and jobs.`,
 		return exit.Usagef("%w\nSee: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(jobs.Commands(s)...)
-	root.AddCommand(slices.New(s), accelerators.New(s), configcmd.New(s), sandboxcmd.New(s), version.New(s, build))
+	root.AddCommand(slices.New(s), accelerators.New(s), clusters.New(s), queues.New(s), configcmd.New(s), sandboxcmd.New(s), version.New(s, build))
 	usageErrors(root)
 	return root
 }

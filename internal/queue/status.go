@@ -93,14 +93,7 @@ func ReadStatus(ctx context.Context, k *kube.Client, name string) (Status, error
 	if !found {
 		return Status{}, &ErrNoQueue{name, k.Name}
 	}
-	known := map[string]accelerator.Slice{}
-	var page kueue.ResourceFlavorList
-	err = k.Pages(ctx, &page, "for queue "+name, func() error {
-		for i := range page.Items {
-			known[page.Items[i].Name], _ = SliceOf(page.Items[i].Spec.NodeLabels)
-		}
-		return nil
-	})
+	known, err := slicesOfFlavors(ctx, k, "for queue "+name)
 	if err != nil {
 		return Status{}, err
 	}
@@ -114,6 +107,38 @@ func ReadStatus(ctx context.Context, k *kube.Client, name string) (Status, error
 	}
 	s.sort(order, told)
 	return s, nil
+}
+
+// ListStatus reads the state of every queue, by name, without their jobs. A
+// cluster without Kueue has none.
+func ListStatus(ctx context.Context, k *kube.Client) ([]Status, error) {
+	known, err := slicesOfFlavors(ctx, k, "for all queues")
+	if err != nil {
+		return nil, err
+	}
+	var all []Status
+	var page kueue.ClusterQueueList
+	err = k.Pages(ctx, &page, "of the cluster", func() error {
+		for i := range page.Items {
+			all = append(all, status(&page.Items[i], known))
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b Status) int { return cmp.Compare(a.Name, b.Name) })
+	return all, err
+}
+
+// slicesOfFlavors are the shapes that flavors stand for, by name.
+func slicesOfFlavors(ctx context.Context, k *kube.Client, what string) (map[string]accelerator.Slice, error) {
+	known := map[string]accelerator.Slice{}
+	var page kueue.ResourceFlavorList
+	err := k.Pages(ctx, &page, what, func() error {
+		for i := range page.Items {
+			known[page.Items[i].Name], _ = SliceOf(page.Items[i].Spec.NodeLabels)
+		}
+		return nil
+	})
+	return known, err
 }
 
 // status is what the ClusterQueue itself says.

@@ -1,13 +1,16 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
 	"slices"
 
+	"cloud.google.com/go/container/apiv1/containerpb"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 )
@@ -53,4 +56,27 @@ func (a *api) Clusters(ctx context.Context, project, location string) (names []g
 
 func (a *api) Access(ctx context.Context, name gke.ClusterName) (kube.Access, error) {
 	return a.client.Access(ctx, name)
+}
+
+// Clusters lists the clusters of the project that is meant; silent are zones and
+// regions that did not answer.
+func Clusters(ctx context.Context, o Options) (project string, clusters []*containerpb.Cluster, silent []string, err error) {
+	location := cmp.Or(o.Location, "-")
+	if o.Project == "" {
+		if o, err = o.settle(os.Getenv); err != nil {
+			return "", nil, nil, err
+		}
+		if name, err := gke.ParseClusterName(o.Cluster); err == nil { // a context's whole path says the project too
+			o.Project = cmp.Or(o.Project, name.Project)
+		}
+	}
+	if o.Project == "" {
+		return "", nil, nil, exit.Usagef("which project? Give --project, or set GOOGLE_PROJECT")
+	}
+	api, err := newAPI(ctx)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	clusters, silent, err = api.client.ListClusters(ctx, o.Project, location)
+	return o.Project, clusters, silent, err
 }
