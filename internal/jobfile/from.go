@@ -19,7 +19,7 @@ func From(s training.Spec) Job {
 		Image: s.Image, Command: s.Command, Args: s.Args, Shell: s.Shell, Env: some(s.Env), EnvFrom: fromSources(s.EnvFrom), Files: some(s.Files),
 		Resources: fromResources(s.Resources), StartsAfter: fromDependencies(s.DependsOn),
 		ServiceAccount: s.ServiceAccount, HostNetwork: s.HostNetwork, SchedulerName: s.SchedulerName,
-		RunID: s.RunID, OutputDir: s.OutputDir, Owner: s.Owner, Experiment: s.Experiment,
+		RunID: s.RunID, FirstAttempt: s.FirstAttempt, OutputDir: s.OutputDir, Owner: s.Owner, Experiment: s.Experiment,
 		Labels: some(s.Labels), Annotations: some(s.Annotations), PodAnnotations: some(s.PodAnnotations),
 		Restart: &Restart{MaxRestarts: &s.Restart.MaxRestarts, FatalExitCodes: append([]int32{}, s.Restart.FatalExitCodes...), OnPreemption: string(s.Restart.OnPreemption)},
 		TTL:     fromDuration(s.TTL), Grace: fromDuration(s.GracePeriod), MaxRun: fromDuration(s.MaxRunTime),

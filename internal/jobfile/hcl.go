@@ -61,7 +61,7 @@ func valueOf(v reflect.Value) (value cty.Value, given bool) {
 	case reflect.Bool:
 		return cty.BoolVal(v.Bool()), v.Bool()
 	case reflect.Int, reflect.Int32:
-		return cty.NumberIntVal(v.Int()), true
+		return cty.NumberIntVal(v.Int()), v.Int() != 0
 	case reflect.Slice:
 		if v.IsNil() {
 			return cty.NilVal, false

@@ -37,8 +37,9 @@ type Job struct {
 	HostNetwork    bool   `json:"host_network,omitempty" about:"Whether the pods use their host's network."`
 	SchedulerName  string `json:"scheduler_name,omitempty" about:"The scheduler that places the pods."`
 
-	RunID     string `json:"run_id,omitempty" about:"The run that this job is, or continues; the name by default."`
-	OutputDir string `json:"output_dir,omitempty" about:"Where runs write, such as gs://bucket/runs. The program gets it with the run id appended as OUTPUT_DIR."`
+	RunID        string `json:"run_id,omitempty" about:"The run that this job is, or continues; the name by default."`
+	FirstAttempt int    `json:"first_attempt,omitempty" about:"The ATTEMPT to begin with, of a job that goes on with a run (default 0)." min:"0"`
+	OutputDir    string `json:"output_dir,omitempty" about:"Where runs write, such as gs://bucket/runs. The program gets it with the run id appended as OUTPUT_DIR."`
 
 	Owner          string            `json:"owner,omitempty" about:"Whose job it is, as a label; the account in use by default."`
 	Experiment     string            `json:"experiment,omitempty" about:"What it belongs to, as a label."`

@@ -58,7 +58,7 @@ func (j Job) Spec() (training.Spec, error) {
 		Image: j.Image, Command: list(j.Command), Args: list(j.Args), Shell: j.Shell, Env: some(j.Env), EnvFrom: sources(j.EnvFrom),
 		Files: some(j.Files), Resources: j.Resources.spec("resources", bad),
 		ServiceAccount: j.ServiceAccount, HostNetwork: j.HostNetwork, SchedulerName: j.SchedulerName,
-		RunID: j.RunID, OutputDir: j.OutputDir, Owner: j.Owner, Experiment: j.Experiment,
+		RunID: j.RunID, FirstAttempt: j.FirstAttempt, OutputDir: j.OutputDir, Owner: j.Owner, Experiment: j.Experiment,
 		PodAnnotations: some(j.PodAnnotations), Restart: j.Restart.spec(),
 		DependsOn: dependencies(j.StartsAfter),
 	}

@@ -257,7 +257,7 @@ func (s Spec) containers() []corev1.Container {
 }
 
 func (s Spec) container(name, image, shell string, command, args []string) corev1.Container {
-	command, args = processCommand(shell, command, args)
+	command, args = processCommand(s.FirstAttempt > 0, shell, command, args)
 	return corev1.Container{
 		Name:         name,
 		Image:        image,
@@ -324,6 +324,9 @@ func (s Spec) env(own map[string]string) []corev1.EnvVar {
 		{Name: EnvAttempt, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 			APIVersion: "v1", FieldPath: "metadata.labels['" + LabelRestartAttempt + "']",
 		}}},
+	}
+	if s.FirstAttempt > 0 {
+		env = append(env, corev1.EnvVar{Name: EnvFirstAttempt, Value: strconv.Itoa(s.FirstAttempt)})
 	}
 	if s.OutputDir != "" {
 		env = append(env, corev1.EnvVar{Name: EnvOutputDir, Value: strings.TrimRight(s.OutputDir, "/") + "/" + s.runID()})

@@ -117,7 +117,7 @@ func read(js *jobset.JobSet) Spec {
 	s.Image, s.Command, s.Args = c.Image, c.Command, c.Args
 	for _, e := range c.Env {
 		switch {
-		case e.Name == EnvRunID || e.ValueFrom != nil:
+		case e.Name == EnvRunID || e.Name == EnvFirstAttempt || e.ValueFrom != nil:
 		case e.Name == EnvOutputDir:
 			s.OutputDir = strings.TrimSuffix(e.Value, "/"+s.runID())
 		default:

@@ -3,13 +3,24 @@ package training
 import "strings"
 
 // processCommand is how a container starts its program: argv as it is, with
-// nothing around it, or a script under a shell that passes signals on.
-func processCommand(shell string, command, args []string) (argv, rest []string) {
-	if shell == "" {
-		return command, args
+// nothing around it, or a script under a shell that passes signals on. Where the
+// run has earlier attempts, a shell first adds them to ATTEMPT, which Kubernetes
+// can count and not add to; the program takes the shell's place. The image's own
+// command is not known, and cannot be started so.
+func processCommand(later bool, shell string, command, args []string) (argv, rest []string) {
+	switch {
+	case shell != "" && later:
+		return ShellCommand(addAttempts + "\n" + shell), nil
+	case shell != "":
+		return ShellCommand(shell), nil
+	case later && len(command) > 0:
+		return append([]string{"/bin/sh", "-c", verbatim(addAttempts + `; exec "$@"`), "sh"}, command...), args
 	}
-	return ShellCommand(shell), nil
+	return command, args
 }
+
+// addAttempts makes ATTEMPT count over all jobs of a run.
+const addAttempts = EnvAttempt + "=$((" + EnvAttempt + " + " + EnvFirstAttempt + ")); export " + EnvAttempt
 
 // ShellCommand is the command line of a container that runs a shell script:
 // by bash where the image has it, else by its sh, with pipefail. A shell that

@@ -32,6 +32,7 @@ func (s State) Finished() bool { return s == Succeeded || s == Failed || s == Go
 const (
 	ReasonNotQueued       = "NotSeenByKueue"  // the Workload does not exist yet
 	ReasonUserSuspended   = "SuspendedByUser" // Workload.spec.active is false
+	ReasonCancelled       = "Cancelled"       // so too, and for good; see Cancel
 	ReasonTimedOut        = "MaximumExecutionTimeExceeded"
 	ReasonFatalExitCode   = "FatalExitCode"
 	ReasonTooManyRestarts = "TooManyRestarts"
@@ -81,6 +82,12 @@ type Run struct {
 	// Labels and Annotations of the JobSet.
 	Labels, Annotations map[string]string
 	TTL                 *time.Duration
+}
+
+// Over tells whether nothing more will come of the run: it has finished, or was
+// cancelled.
+func (r Run) Over() bool {
+	return r.State.Finished() || r.State == Suspended && r.Reason == ReasonCancelled
 }
 
 // Chips is what the run occupies when admitted.

@@ -54,6 +54,9 @@ type Spec struct {
 	// the RunID appended.
 	RunID     string
 	OutputDir string
+	// FirstAttempt is the ATTEMPT that a job begins with which goes on with a
+	// run: those of the jobs before it come before.
+	FirstAttempt int `json:",omitempty"`
 
 	Owner       string // who submitted it, as a label value
 	Experiment  string
@@ -162,6 +165,8 @@ const (
 	EnvRunID     = "RUN_ID"
 	EnvAttempt   = "ATTEMPT"
 	EnvOutputDir = "OUTPUT_DIR"
+	// EnvFirstAttempt is there in a job that goes on with a run.
+	EnvFirstAttempt = "FIRST_ATTEMPT"
 )
 
 // Labels and annotations of our own, on the JobSet and on its pods.
@@ -179,6 +184,8 @@ const (
 	// AnnotationSlices is how many slices the job has, for lists that read no
 	// more than metadata.
 	AnnotationSlices = domain + "slices"
+	// AnnotationCancelled is when the job was cancelled (RFC 3339).
+	AnnotationCancelled = domain + "cancelled"
 	// AnnotationSpec is the Spec itself as JSON, for reading a job back: an
 	// import, or a job like it.
 	AnnotationSpec = domain + "spec"

@@ -47,6 +47,9 @@ func Read(js *jobset.JobSet, wl *kueue.Workload) Run {
 	}
 	r.Conditions = append(r.Conditions, conditions("JobSet", js.Status.Conditions)...)
 	r.State, r.Reason, r.Message = state(js, wl)
+	if at := js.Annotations[AnnotationCancelled]; at != "" && r.State == Suspended && r.Reason == ReasonUserSuspended {
+		r.Reason, r.Message = ReasonCancelled, "the job was cancelled at "+at
+	}
 	r.count(js)
 	return r
 }

@@ -104,6 +104,12 @@ func (s Spec) Validate() error {
 			add("service_account", "%q: %s", s.ServiceAccount, problem)
 		}
 	}
+	switch {
+	case s.FirstAttempt < 0 || s.FirstAttempt > math.MaxInt32:
+		add("first_attempt", "%d; want a number from 0", s.FirstAttempt)
+	case s.FirstAttempt > 0 && s.Shell == "" && len(s.Command) == 0:
+		add("first_attempt", "a job that goes on with a run names its command (or shell): its attempts are counted on from before the program starts, and the image's own command is not known")
+	}
 	// A run id that is not set is the name, which is checked already.
 	for field, value := range map[string]string{"run_id": s.RunID, "owner": s.Owner, "experiment": s.Experiment} {
 		for _, problem := range validation.IsValidLabelValue(value) {
@@ -167,6 +173,8 @@ func (s Spec) validateEnv(add report) {
 			add("env", "%s is set for every job: use run_id", name)
 		case EnvOutputDir:
 			add("env", "%s is set from output_dir: use that", name)
+		case EnvFirstAttempt:
+			add("env", "%s is set from first_attempt: use that", name)
 		case EnvAttempt:
 			add("env", "%s counts the restarts and cannot be set", name)
 		}
@@ -218,6 +226,8 @@ func reserved(key string) string {
 		return "use run_id"
 	case labelMaxRunTime:
 		return "use max_run_time"
+	case AnnotationCancelled:
+		return "a cancelled job has it"
 	case queue.LabelManagedBy, AnnotationSpecHash, AnnotationAccelerator, AnnotationSlices, AnnotationSpec:
 		return "it is written on every job"
 	}

@@ -184,7 +184,7 @@ func (s Spec) validateJobs(add report) {
 			for _, p := range validation.IsEnvVarName(name) {
 				problem("", "env %q: %s", name, p)
 			}
-			if name == EnvRunID || name == EnvAttempt || name == EnvOutputDir {
+			if name == EnvRunID || name == EnvAttempt || name == EnvFirstAttempt || name == EnvOutputDir {
 				problem("", "env %s is set for every job", name)
 			}
 		}

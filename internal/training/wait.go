@@ -101,7 +101,7 @@ func Wait(ctx context.Context, c *kube.Client, key types.NamespacedName, level L
 			if progress != nil {
 				progress(r)
 			}
-			if level.Reached(r.State) {
+			if level.Reached(r.State) || r.Over() {
 				return r, nil
 			}
 			switch {

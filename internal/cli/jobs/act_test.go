@@ -214,7 +214,13 @@ func TestSuspendAndResume(t *testing.T) {
 	off := run("research", "off", training.Suspended)
 	off.Reason = training.ReasonUserSuspended
 	f := sample()
-	f.runs = append(f.runs, off)
+	gone := run("research", "gone", training.Suspended)
+	gone.Reason = training.ReasonCancelled
+	f.runs = append(f.runs, off, gone)
+	d, _, _, _ := acting(f)
+	if err := clitest.Run(newResume(d), "gone"); err == nil || !strings.Contains(err.Error(), "was cancelled, which is for good: tpuctl continue research/gone") {
+		t.Errorf("resuming a cancelled job: %v", err)
+	}
 	for args, want := range map[string]struct{ says, did string }{
 		"suspend train": {"Suspended research/train\n", "active research/train false"},
 		"suspend off":   {"research/off is suspended already\n", ""},

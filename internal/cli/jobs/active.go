@@ -50,6 +50,9 @@ func (o *activeOptions) run(ctx context.Context, cluster Cluster, run training.R
 		fmt.Fprintf(o.Streams.Out, "%s is not suspended: it is %s\n", pathOf(run), run.State)
 		return nil
 	}
+	if o.active && run.State == training.Suspended && run.Reason == training.ReasonCancelled {
+		return fmt.Errorf("job %s was cancelled, which is for good: tpuctl continue %s goes on with its run", pathOf(run), pathOf(run))
+	}
 	if err := cluster.SetActive(ctx, keyOf(run), o.active); err != nil {
 		return err
 	}

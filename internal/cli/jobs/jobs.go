@@ -64,7 +64,7 @@ type Deps struct {
 // Commands are the job commands over real clusters.
 func Commands(s *term.Streams) []*cobra.Command {
 	d := Deps{Streams: s, Open: open, Account: target.Account, Now: time.Now}
-	return []*cobra.Command{newSubmit(d), newList(d), newStatus(d), newWait(d), newLogs(d), newSuspend(d), newResume(d), newDelete(d)}
+	return []*cobra.Command{newSubmit(d), newRun(d), newRerun(d), newContinue(d), newCancel(d), newAnnotate(d), newList(d), newStatus(d), newWait(d), newLogs(d), newSuspend(d), newResume(d), newDelete(d)}
 }
 
 // cluster is the Cluster that a kube.Client makes.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/preflight"
@@ -17,6 +20,28 @@ type Maker interface {
 	Preflight(ctx context.Context, s training.Spec) []preflight.Item
 	// Account is whom the cluster takes us for.
 	Account(ctx context.Context) (string, error)
+	// Spec, Past, Cancel and Annotate are ReadSpec, ReadPast, Cancel and Annotate
+	// of internal/training.
+	Spec(ctx context.Context, key types.NamespacedName) (training.Spec, error)
+	Past(ctx context.Context, namespace, runID string) (training.Past, error)
+	Cancel(ctx context.Context, key types.NamespacedName, now time.Time) error
+	Annotate(ctx context.Context, key types.NamespacedName, labels, annotations map[string]*string) error
+}
+
+func (c cluster) Spec(ctx context.Context, key types.NamespacedName) (training.Spec, error) {
+	return training.ReadSpec(ctx, c.client, key)
+}
+
+func (c cluster) Past(ctx context.Context, namespace, runID string) (training.Past, error) {
+	return training.ReadPast(ctx, c.client, namespace, runID)
+}
+
+func (c cluster) Cancel(ctx context.Context, key types.NamespacedName, now time.Time) error {
+	return training.Cancel(ctx, c.client, key, now)
+}
+
+func (c cluster) Annotate(ctx context.Context, key types.NamespacedName, labels, annotations map[string]*string) error {
+	return training.Annotate(ctx, c.client, key, labels, annotations)
 }
 
 func (c cluster) Preflight(ctx context.Context, s training.Spec) []preflight.Item {

@@ -25,7 +25,8 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
-type submitOptions struct {
+// submission is what commands share that submit a job.
+type submission struct {
 	Deps
 	specFlags
 	target  target.Options
@@ -34,6 +35,8 @@ type submitOptions struct {
 	replace bool
 	suffix  bool
 	unasked bool // without a preflight
+	// then follows a job that was submitted, instead of telling of it.
+	then func(ctx context.Context, cluster Cluster, spec training.Spec, what string) error
 }
 
 // The rehearsals that --dry-run knows.
@@ -50,7 +53,7 @@ const settleTime = 5 * time.Second
 const maxSuffix = 99
 
 func newSubmit(d Deps) *cobra.Command {
-	o := &submitOptions{Deps: d}
+	o := &submission{Deps: d}
 	cmd := &cobra.Command{
 		Use:   "submit [NAME] --accelerator SLICE --image IMAGE [flags] [-- COMMAND...]",
 		Short: "Submit a training job",
@@ -94,18 +97,28 @@ prints the job as a resource tpu_training_jobset of Terraform.`,
 	}
 	o.add(cmd)
 	o.addJobFile(cmd)
-	f := cmd.Flags()
-	f.StringVar(&o.dryRun, "dry-run", "", "client or server: print the JobSet and keep nothing")
-	f.BoolVar(&o.replace, "replace", false, "delete the job that has the name first")
-	f.BoolVar(&o.suffix, "suffix", false, "number the name when it is taken")
-	f.BoolVar(&o.unasked, "skip-preflight", false, "submit without looking first whether anything is in the way")
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryClient, dryServer}, cobra.ShellCompDirectiveNoFileComp))
-	o.target.AddFlags(cmd)
+	o.addTaken(cmd)
+	o.addDryRun(cmd)
 	output.AddFlag(cmd, &o.format, output.HCL)
 	return cmd
 }
 
-func (o *submitOptions) run(ctx context.Context) error {
+// addTaken gives cmd the flags of every submission: what to do about a name that
+// is taken, and where to.
+func (o *submission) addTaken(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.replace, "replace", false, "delete the job that has the name first")
+	f.BoolVar(&o.suffix, "suffix", false, "number the name when it is taken")
+	f.BoolVar(&o.unasked, "skip-preflight", false, "submit without looking first whether anything is in the way")
+	o.target.AddFlags(cmd)
+}
+
+func (o *submission) addDryRun(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.dryRun, "dry-run", "", "client or server: print the JobSet and keep nothing")
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryClient, dryServer}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (o *submission) run(ctx context.Context) error {
 	switch {
 	case o.dryRun != "" && o.dryRun != dryClient && o.dryRun != dryServer:
 		return exit.Usagef("--dry-run: %q; want %s or %s", o.dryRun, dryClient, dryServer)
@@ -157,7 +170,7 @@ func (o *submitOptions) run(ctx context.Context) error {
 // look does what is left to do before a submission, all at once: it finds whose
 // job it is where only the cluster knows, and asks whether anything is in the
 // job's way. A job that is there already has had its way.
-func (o *submitOptions) look(ctx context.Context, cluster Cluster, spec *training.Spec) error {
+func (o *submission) look(ctx context.Context, cluster Cluster, spec *training.Spec) error {
 	var tasks sync.WaitGroup
 	owner, before := spec.Owner, *spec
 	if owner == "" {
@@ -202,7 +215,7 @@ func chooseQueue(namespace string, queues []string) (string, error) {
 	return "", exit.Usagef("namespace %s has %d queues, %s: name one with --queue", namespace, len(queues), strings.Join(slices.Sorted(slices.Values(queues)), ", "))
 }
 
-func (o *submitOptions) submit(ctx context.Context, cluster Cluster, spec training.Spec) error {
+func (o *submission) submit(ctx context.Context, cluster Cluster, spec training.Spec) error {
 	name := spec.Name
 	for n := 2; ; n++ {
 		js, err := cluster.Submit(ctx, spec, o.dryRun == dryServer)
@@ -235,7 +248,7 @@ func (o *submitOptions) submit(ctx context.Context, cluster Cluster, spec traini
 }
 
 // remove deletes the job that has the name, whichever that is now.
-func (o *submitOptions) remove(ctx context.Context, cluster Cluster, spec training.Spec) error {
+func (o *submission) remove(ctx context.Context, cluster Cluster, spec training.Spec) error {
 	had, err := cluster.Get(ctx, spec.Namespace, spec.Name)
 	if missing := new(training.NotFoundError); errors.As(err, &missing) {
 		return nil
@@ -278,7 +291,10 @@ func interrupted(ctx context.Context, cluster Cluster, spec training.Spec, cause
 }
 
 // submitted tells of the job that is there now.
-func (o *submitOptions) submitted(ctx context.Context, cluster Cluster, spec training.Spec, what string) error {
+func (o *submission) submitted(ctx context.Context, cluster Cluster, spec training.Spec, what string) error {
+	if o.then != nil {
+		return o.then(ctx, cluster, spec, what)
+	}
 	path := spec.Namespace + "/" + spec.Name
 	v := output.View{Names: []string{path}, Page: func(w io.Writer, _ bool) error {
 		text := fmt.Sprintf("%s %s: %d x %s", what, path, spec.Slices, spec.Slice.Name)
@@ -300,7 +316,7 @@ func (o *submitOptions) submitted(ctx context.Context, cluster Cluster, spec tra
 
 // print shows a JobSet: as YAML for people too. As Terraform has it, the job is
 // what it was submitted as.
-func (o *submitOptions) print(spec training.Spec, js *jobset.JobSet) error {
+func (o *submission) print(spec training.Spec, js *jobset.JobSet) error {
 	if o.format == output.HCL {
 		cluster := ""
 		if strings.Contains(o.target.Cluster, "/") {

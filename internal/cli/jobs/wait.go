@@ -78,7 +78,7 @@ func (o *waitOptions) run(ctx context.Context, cluster Cluster, run training.Run
 	if err := output.Print(o.Streams, o.format, v); err != nil {
 		return err
 	}
-	if last.State.Finished() && last.State != training.Succeeded {
+	if last.Over() && last.State != training.Succeeded {
 		return &exit.CodeError{Code: exit.Unsuccessful}
 	}
 	return nil

@@ -36,6 +36,7 @@ type model struct {
 	Overrides      types.String `tfsdk:"jobset_overrides"`
 	ServiceAccount types.String `tfsdk:"service_account"`
 	RunID          types.String `tfsdk:"run_id"`
+	FirstAttempt   types.Int64  `tfsdk:"first_attempt"`
 	OutputDir      types.String `tfsdk:"output_dir"`
 	Owner          types.String `tfsdk:"owner"`
 	Experiment     types.String `tfsdk:"experiment"`
@@ -110,6 +111,11 @@ func (m model) spec(ctx context.Context, owner string, diags *diag.Diagnostics) 
 		unknown["slices"] = true
 	} else {
 		s.Slices = int(m.Slices.ValueInt64())
+	}
+	if m.FirstAttempt.IsUnknown() {
+		unknown["first_attempt"] = true
+	} else {
+		s.FirstAttempt = int(m.FirstAttempt.ValueInt64())
 	}
 	name := text("accelerator", m.Accelerator, "v5litepod-1")
 	if slice, err := accelerator.Resolve(name); err == nil {

@@ -136,7 +136,7 @@ func (s *scene) everything() object {
 			"eval": object{"pods": 2, "command": []any{"eval"}, "env": object{"B": "1"}, "env_from": []any{object{"secret": "tokens"}}, "resources": object{"cpu": "4"},
 				"node_selector": object{"pool": "cpu"}, "on_failure": "fail"},
 		},
-		"starts_after": object{"eval": "ready"}, "max_run_time": "72h0m0s", "service_account": "trainer", "output_dir": "gs://b/c", "experiment": "x",
+		"starts_after": object{"eval": "ready"}, "max_run_time": "72h0m0s", "service_account": "trainer", "output_dir": "gs://b/c", "first_attempt": 2, "experiment": "x",
 		"labels": object{"team": "a"}, "annotations": object{"note": "b"}, "pod_annotations": object{"c": "d"}, "priority": "low",
 		"restart_policy":     object{"max_restarts": 1, "fatal_exit_codes": []any{3}, "on_preemption": "count"},
 		"ttl_after_finished": "24h0m0s", "termination_grace_period": "10s",

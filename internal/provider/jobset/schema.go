@@ -8,6 +8,7 @@ package jobset
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -126,7 +127,7 @@ func inputs() map[string]schema.Attribute {
 		},
 		"env": schema.MapAttribute{
 			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Environment variables. `RUN_ID`, `ATTEMPT` (how often the job restarted) and, with `output_dir`, `OUTPUT_DIR` are set for every job. " +
+			MarkdownDescription: "Environment variables. `RUN_ID`, `ATTEMPT` (how often the job restarted, from `first_attempt` on) and, with `output_dir`, `OUTPUT_DIR` are set for every job. " +
 				"Values are stored in the job's object and in the state: nothing secret belongs here." + replaces,
 			PlanModifiers: []planmodifier.Map{mapplanmodifier.RequiresReplace()},
 		},
@@ -139,6 +140,13 @@ func inputs() map[string]schema.Attribute {
 			Optional: true, Computed: true,
 			MarkdownDescription: "Names the run for the program (`RUN_ID`), the same over all its restarts. The job's name by default." + replaces,
 			PlanModifiers:       []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured()},
+		},
+		"first_attempt": schema.Int64Attribute{
+			Optional: true,
+			MarkdownDescription: "The `ATTEMPT` that the job begins with, where it goes on with a run of earlier jobs (with their `run_id`): one more than their last, so that attempts are counted through. " +
+				"It needs `command` or `shell`, which the image's `/bin/sh` then starts." + replaces,
+			Validators:    []validator.Int64{int64validator.Between(1, math.MaxInt32)},
+			PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
 		"output_dir": schema.StringAttribute{
 			Optional:            true,

@@ -138,6 +138,9 @@ func (m *model) imported(ctx context.Context, s training.Spec, owner string, dia
 	if s.RunID == "" {
 		m.RunID = m.Name
 	}
+	if s.FirstAttempt > 0 {
+		m.FirstAttempt = types.Int64Value(int64(s.FirstAttempt))
+	}
 	m.Experiment = optional(s.Experiment)
 	if m.Owner = optional(s.Owner); s.Owner == owner {
 		m.Owner = types.StringNull() // the provider's, not the job's own
