@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/oauth2"
 	"google.golang.org/api/option"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli"
@@ -132,8 +133,20 @@ func countLines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// worldOf is a sandbox with cluster "lab": four slices of v5litepod-16, and the
-// queues of two teams with two slices each, which they lend each other.
+// queues are those of the world, by name: each journey has slices of its own.
+var queues = map[string]queue.Queue{
+	"research":   {Namespaces: []string{"research"}, Quotas: []queue.Quota{{Slices: 4}}},
+	"first":      {Namespaces: []string{"first"}, Quotas: []queue.Quota{{Slices: 1}}},
+	"failing":    {Namespaces: []string{"failing"}, Quotas: []queue.Quota{{Slices: 1}}},
+	"suspending": {Namespaces: []string{"suspending"}, Quotas: []queue.Quota{{Slices: 1}}},
+	"teams":      {Namespaces: []string{"team-a", "team-b"}, Quotas: []queue.Quota{{Slices: 2}}},
+	"sweeping":   {Namespaces: []string{"sweeping"}, Quotas: []queue.Quota{{Slices: 3}}},
+}
+
+// slicesInAll is as many as the queues have.
+const slicesInAll = 12
+
+// worldOf is a sandbox with cluster "lab": slices of v5litepod-16, and queues.
 type worldOf struct {
 	box  *sandbox.Sandbox
 	env  []string
@@ -163,7 +176,7 @@ func newWorld() (*worldOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeCluster(ctx, w.box, slice, 4); err != nil {
+	if err := makeCluster(ctx, w.box, slice, slicesInAll); err != nil {
 		return nil, err
 	}
 	w.env = w.box.Env()
@@ -189,9 +202,13 @@ func newWorld() (*worldOf, error) {
 	if err := w.kube.Apply(ctx, flavor.Object(), kube.ApplyOptions{}); err != nil {
 		return nil, err
 	}
-	for _, team := range []string{"research", "vision"} {
-		q := queue.Queue{Name: team, Cohort: "lab", Namespaces: []string{team}, Quotas: []queue.Quota{{Flavor: flavor.Name, Slice: slice, Slices: 2}}}
-		for _, o := range append(queue.Namespace{Name: team}.Objects(), q.ClusterQueue(), q.LocalQueue(team)) {
+	for name, q := range queues {
+		q.Name, q.Quotas = name, []queue.Quota{{Flavor: flavor.Name, Slice: slice, Slices: q.Quotas[0].Slices}}
+		objects := []client.Object{q.ClusterQueue()}
+		for _, ns := range q.Namespaces {
+			objects = append(objects, append(queue.Namespace{Name: ns}.Objects(), q.LocalQueue(ns))...)
+		}
+		for _, o := range objects {
 			if err := w.kube.Apply(ctx, o, kube.ApplyOptions{}); err != nil {
 				return nil, err
 			}

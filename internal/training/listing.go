@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +20,7 @@ import (
 // Query says which runs are wanted. The server chooses, by labels.
 type Query struct {
 	Namespace                string // "" = all
+	Name                     string // "" = any
 	Queue, Owner, Experiment string
 	Labels                   map[string]string
 	// Whole reads every run as Get does without its slices, however many there
@@ -42,6 +45,9 @@ func (q Query) options() []client.ListOption {
 	o := []client.ListOption{client.InNamespace(q.Namespace)}
 	if s := q.selector(); !s.Empty() {
 		o = append(o, client.MatchingLabelsSelector{Selector: s})
+	}
+	if q.Name != "" {
+		o = append(o, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, q.Name)})
 	}
 	return o
 }
@@ -104,7 +110,7 @@ const perSelector = 50
 // workloadsOf are the Workloads of jobs, by the job's uid. Where the server
 // chose the jobs, it is asked for theirs alone.
 func workloadsOf(ctx context.Context, c *kube.Client, q Query, sets []jobset.JobSet) (map[string]*kueue.Workload, error) {
-	if len(sets) > 0 && (q.selector().Empty() || len(sets) > few) {
+	if len(sets) > 0 && q.Name == "" && (q.selector().Empty() || len(sets) > few) {
 		byJob := map[string]*kueue.Workload{}
 		var page kueue.WorkloadList
 		err := c.Pages(ctx, &page, "in "+cmp.Or(q.Namespace, "all namespaces"), func() error {

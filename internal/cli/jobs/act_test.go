@@ -256,7 +256,7 @@ func TestDelete(t *testing.T) {
 		"one that ended":         {args: "eval", did: []string{"delete vision/eval uid-eval"}},
 		"one that runs, agreed":  {args: "train", answer: "y\n", did: []string{"delete research/train uid-train"}, asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\nDelete? [y/N] "},
 		"one that runs, refused": {args: "train", answer: "\n", asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\nDelete? [y/N] ", fails: "nothing was deleted", code: exit.Failure},
-		"nobody to ask":          {args: "train", asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\nDelete? [y/N] ", fails: "--yes does not ask", code: exit.Failure},
+		"nobody to ask":          {args: "train", asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\n", fails: "there is no terminal to ask on; --yes does not ask", code: exit.Usage},
 		"by state":               {args: "--state succeeded,failed", did: []string{"delete vision/eval uid-eval"}},
 		"by label":               {args: "--label sweep=lr --label n=1 --yes", did: []string{"delete research/wait-for-it uid-wait-for-it"}},
 		"all of a sweep":         {args: "--label sweep=lr --yes", did: []string{"delete research/train uid-train", "delete research/wait-for-it uid-wait-for-it", "delete vision/eval uid-eval"}},
@@ -272,7 +272,7 @@ func TestDelete(t *testing.T) {
 			f := labelled
 			f.acts = &acts{}
 			d, acts, _, errs := acting(f)
-			d.Streams.In = strings.NewReader(tt.answer)
+			d.Streams.In, d.Streams.Asks = strings.NewReader(tt.answer), tt.answer != ""
 			err := clitest.Run(newDelete(d), strings.Fields(tt.args)...)
 			if tt.fails == "" && err != nil || tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails) || exit.Code(err) != tt.code) {
 				t.Errorf("got %v (exit code %d), want %q (%d)", err, exit.Code(err), tt.fails, tt.code)

@@ -89,12 +89,12 @@ func (o *deleteOptions) run(ctx context.Context, names []string) error {
 		}
 	}
 	if chosen {
-		all, err := cluster.List(ctx, o.namespace)
+		all, err := cluster.Select(ctx, training.Query{Namespace: o.namespace, Labels: labels})
 		if err != nil {
 			return err
 		}
-		for _, r := range all {
-			if (len(wanted) == 0 || slices.Contains(wanted, r.State)) && has(r.Labels, labels) {
+		for _, r := range all.Runs {
+			if len(wanted) == 0 || slices.Contains(wanted, r.State) {
 				doomed = append(doomed, r)
 			}
 		}
@@ -107,15 +107,6 @@ func (o *deleteOptions) run(ctx context.Context, names []string) error {
 		return err
 	}
 	return o.remove(ctx, cluster, doomed)
-}
-
-func has(labels, want map[string]string) bool {
-	for k, v := range want {
-		if got, ok := labels[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
 }
 
 // confirm asks about jobs that have not ended.
@@ -133,7 +124,11 @@ func (o *deleteOptions) confirm(doomed []training.Run) error {
 	if n := len(doomed) - len(alive); n > 0 {
 		ended = fmt.Sprintf(" and %s that ended", plural(n, "job"))
 	}
-	fmt.Fprintf(o.Streams.Err, "This ends %s%s:\n%s\nDelete? [y/N] ", plural(len(alive), "job"), ended, strings.Join(alive, "\n"))
+	fmt.Fprintf(o.Streams.Err, "This ends %s%s:\n%s\n", plural(len(alive), "job"), ended, strings.Join(alive, "\n"))
+	if !o.Streams.Asks {
+		return exit.Usagef("nothing was deleted: there is no terminal to ask on; --yes does not ask")
+	}
+	fmt.Fprint(o.Streams.Err, "Delete? [y/N] ")
 	answer, _ := bufio.NewReader(o.Streams.In).ReadString('\n') // no answer is no
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":

@@ -26,19 +26,17 @@ func find(ctx context.Context, source Source, namespace, name string) (training.
 		}
 		return run, err
 	}
-	runs, err := source.List(ctx, "")
+	found, err := source.Select(ctx, training.Query{Name: name})
 	if err != nil {
 		return training.Run{}, fmt.Errorf("looking for job %s in all namespaces (--namespace looks in one only): %w", name, err)
 	}
 	var in []string
-	for _, r := range runs {
-		if r.Name == name {
-			in = append(in, r.Namespace)
-		}
+	for _, r := range found.Runs {
+		in = append(in, r.Namespace)
 	}
 	switch len(in) {
 	case 0:
-		return training.Run{}, suggest(ctx, source, fmt.Errorf("there is no job %s in any namespace", name), name, runs)
+		return training.Run{}, notFound(ctx, source, "", name, fmt.Errorf("there is no job %s in any namespace", name))
 	case 1:
 		return source.Get(ctx, in[0], name)
 	}
@@ -48,11 +46,11 @@ func find(ctx context.Context, source Source, namespace, name string) (training.
 // notFound adds what there is in the namespace; that it cannot be listed is no
 // news.
 func notFound(ctx context.Context, source Source, namespace, name string, err error) error {
-	runs, listErr := source.List(ctx, namespace)
+	all, listErr := source.Select(ctx, training.Query{Namespace: namespace})
 	if listErr != nil {
 		return err
 	}
-	return suggest(ctx, source, err, name, runs)
+	return suggest(ctx, source, err, name, all.Runs)
 }
 
 // few is how many jobs can be named in an error.

@@ -111,7 +111,7 @@ func (f fake) Installed(context.Context) error {
 func (f fake) Select(ctx context.Context, q training.Query) (training.Listing, error) {
 	runs, err := f.List(ctx, q.Namespace)
 	return training.Listing{Runs: slices.DeleteFunc(runs, func(r training.Run) bool {
-		return q.Queue != "" && r.Queue != q.Queue || q.Owner != "" && r.Owner != q.Owner || q.Experiment != "" && r.Experiment != q.Experiment || !has(r.Labels, q.Labels)
+		return q.Name != "" && r.Name != q.Name || q.Queue != "" && r.Queue != q.Queue || q.Owner != "" && r.Owner != q.Owner || q.Experiment != "" && r.Experiment != q.Experiment || !has(r.Labels, q.Labels)
 	})}, err
 }
 
@@ -323,4 +323,13 @@ func TestCompletion(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || directive != cobra.ShellCompDirectiveNoFileComp {
 		t.Errorf("%s (directive %d)", diff, directive)
 	}
+}
+
+func has(labels, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := labels[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
 }

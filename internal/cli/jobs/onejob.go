@@ -57,12 +57,12 @@ func completeJobs(cmd *cobra.Command, d Deps, t target.Options, namespace string
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	runs, err := source.List(ctx, namespace)
+	all, err := source.Select(ctx, training.Query{Namespace: namespace})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	var names []string
-	for _, r := range runs {
+	for _, r := range all.Runs {
 		names = append(names, cobra.CompletionWithDesc(r.Name, string(r.State)+", "+shape(r)))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

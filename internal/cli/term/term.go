@@ -18,11 +18,14 @@ type Streams struct {
 	// Width of the terminal behind Out in columns; 0 when it is not a terminal
 	// and lines may be of any length.
 	Width int
+	// Asks: In is a terminal, with somebody behind it who can be asked.
+	Asks bool
 }
 
 // System returns the process's own streams.
 func System() *Streams {
 	s := &Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	s.Asks = term.IsTerminal(int(os.Stdin.Fd()))
 	fd := int(os.Stdout.Fd())
 	if term.IsTerminal(fd) {
 		s.terminal(os.Getenv, func() (width, height int, err error) { return term.GetSize(fd) })
