@@ -52,7 +52,7 @@ var changedByHand = []byHand{
 	{&kueue.Cohort{ObjectMeta: named("company")}, `{"spec":{"parentName":"elsewhere"}}`, "tpu_kueue_cohort.company", []string{"parent"}},
 	{&kueue.Cohort{ObjectMeta: named("lab")}, `{"spec":{"fairSharing":{"weight":"3"}}}`, "tpu_kueue_cohort.lab", []string{"fair_sharing_weight"}},
 	{&kueue.ProvisioningRequestConfig{ObjectMeta: named("queued")}, `{"spec":{"retryStrategy":{"backoffLimitCount":9}}}`,
-		"tpu_kueue_admission_check.queued", []string{"provisioning_request.retry_limit"}},
+		"tpu_kueue_admission_check.queued", []string{"provisioning_request.retry_limit", "status"}},
 	{&kueue.ClusterQueue{ObjectMeta: named("research")}, `{"spec":{"queueingStrategy":"BestEffortFIFO"}}`, "tpu_kueue_queue.research", []string{"queueing_strategy", "status"}},
 	{&kueue.ClusterQueue{ObjectMeta: named("batch")}, `{"spec":{"fairSharing":{"weight":"3"}}}`, "tpu_kueue_queue.batch", []string{"fair_sharing_weight", "status"}},
 	{&kueue.LocalQueue{ObjectMeta: inside("language", "batch")}, `{"spec":{"stopPolicy":"HoldAndDrain"}}`,
@@ -127,6 +127,8 @@ func TestAccEverything(t *testing.T) {
 		return nil
 	})
 	planIsEmpty(t, d, renamed...)
+	t.Run("jobs", func(t *testing.T) { jobs(t, cl, project) })
+	said("its jobs ended")
 	destroy(t, d, project)
 	said("destroyed")
 }

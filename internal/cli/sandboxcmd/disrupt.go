@@ -58,6 +58,19 @@ func hostFlags(cmd *cobra.Command, h *sandbox.HostOf, dir *string) {
 	f.IntVar(&h.Index, "host-index", -1, "only this host of each slice (default: every one)")
 }
 
+// checkHosts refuses flags that name no host, or the hosts of no job.
+func checkHosts(cmd *cobra.Command, h sandbox.HostOf, ofJob bool) error {
+	for name, n := range map[string]int{"slice": h.Slice, "host-index": h.Index} {
+		switch set := cmd.Flags().Changed(name); {
+		case set && !ofJob:
+			return exit.Usagef("--%s is of a job: give --job instead of a NODE", name)
+		case set && n < 0:
+			return exit.Usagef("--%s=%d: want 0 or more, or leave it out for every one", name, n)
+		}
+	}
+	return nil
+}
+
 func newDisruption(s *term.Streams, kind, short string, lasts bool) *cobra.Command {
 	var dirName string
 	d := sandbox.Disruption{Kind: kind}
@@ -77,6 +90,9 @@ func newDisruption(s *term.Streams, kind, short string, lasts bool) *cobra.Comma
 			}
 			if d.For < 0 {
 				return exit.Usagef("--for=%s: want a time that is not negative", d.For)
+			}
+			if err := checkHosts(cmd, d.HostOf, d.Job != ""); err != nil {
+				return err
 			}
 			dir, err := folder(dirName)
 			if err != nil {
@@ -181,6 +197,9 @@ and --host-index name. With code 0 they have done their work. The log is what
 				return exit.Usagef("--code=%d: exit codes are 0 to 255", e.Code)
 			case e.After < 0:
 				return exit.Usagef("--after=%s: want a time that is not negative", e.After)
+			}
+			if err := checkHosts(cmd, e.HostOf, true); err != nil {
+				return err
 			}
 			dir, err := folder(dirName)
 			if err != nil {

@@ -28,8 +28,9 @@ func TestWrongDisruptionIsAUsageError(t *testing.T) {
 	t.Setenv(EnvDir, t.TempDir())
 	for _, args := range []string{
 		"disrupt evict", "disrupt evict a b", "disrupt evict a --job b", "disrupt lose a --for -3s",
-		"exit", "exit a b", "exit a --code 256", "exit a --after -1s",
-		"print", "print a", "print a b --file f", "print a b c",
+		"disrupt evict a --slice 1", "disrupt evict a --host-index 0", "disrupt evict --job a --slice -2", "disrupt taint --job a --host-index -1",
+		"exit", "exit a b", "exit a --code 256", "exit a --after -1s", "exit a --slice -2", "exit a --host-index -1",
+		"print", "print a", "print a b --file f", "print a b c", "print a b --slice -2",
 	} {
 		s, _, _ := clitest.Streams(80, false)
 		err := root(s, append([]string{"sandbox"}, strings.Fields(args)...)).ExecuteContext(t.Context())

@@ -46,6 +46,9 @@ that begins with a time such as 2026-01-02T15:04:05.5Z was printed then.`,
 				}
 				p.File = file
 			}
+			if err := checkHosts(cmd, p.HostOf, true); err != nil {
+				return err
+			}
 			dir, err := folder(dirName)
 			if err != nil {
 				return err

@@ -21,7 +21,6 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
-	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 func TestMain(m *testing.M) { acctest.Main(m) }
@@ -90,10 +89,11 @@ resource "tpu_training_jobset" %q {
 
 const (
 	forever = `  pod_annotations = { "pod-complete.stage.kwok.x-k8s.io/delay" = "1h", "pod-complete.stage.kwok.x-k8s.io/jitter-delay" = "1h" }` + "\n"
-	typo    = `  pod_annotations = { "pod-fail.stage.kwok.x-k8s.io/exit-code" = "127" }` + "\n"
 )
 
-// The life of jobs and queues under Terraform, on the real controllers.
+// The life of jobs and queues under Terraform, on the real controllers. Each step
+// ends with two plans that must be empty. How jobs end, and are suspended, is
+// shown in TestAccEverything.
 func TestAccJobsAndQueues(t *testing.T) {
 	acctest.UseSandbox(t)
 	var cl *kube.Client
@@ -140,9 +140,7 @@ func TestAccJobsAndQueues(t *testing.T) {
   depends_on = [tpu_training_jobset.long]
   timeouts   = { create = "3s" }
 `), "slices      = 1", "slices      = 2", 1)
-	failing := world(twoSlices, "") + job("typo", typo+`  wait_for = "completed"`)
 	long := world(twoSlices, "") + job("long", forever+`  wait_for = "running"`)
-	held := world(twoSlices, "") + job("long", forever+`  wait_for = "running"`+"\n  active = false")
 	cohort := world(`
   cohort                = "all"
   queueing_strategy     = "StrictFIFO"
@@ -169,7 +167,6 @@ func TestAccJobsAndQueues(t *testing.T) {
 					statecheck.ExpectKnownValue("tpu_training_jobset.short", tfjsonpath.New("finished_at"), knownvalue.NotNull()),
 				},
 			},
-			{Config: short, ConfigPlanChecks: empty},
 			imports(short, "tpu_training_jobset.short", "wait_for", "timeouts", "accelerator"),
 			imports(short, "tpu_training_namespace.research", "timeouts"),
 			{ // waiting for less changes nothing about a result (an imported job waits for "admitted")
@@ -179,7 +176,6 @@ func TestAccJobsAndQueues(t *testing.T) {
 					plancheck.ExpectKnownValue("tpu_training_jobset.short", tfjsonpath.New("finished_at"), knownvalue.NotNull())),
 				ConfigStateChecks: []statecheck.StateCheck{value("short", "status", "Succeeded")},
 			},
-			{Config: strings.Replace(short, `"completed"`, `"admitted"`, 1), ConfigPlanChecks: empty},
 			{ // labels, priority and TTL change in place; then the TTL removes the object
 				Config: changed,
 				ConfigPlanChecks: plan(action("tpu_training_jobset.short", plancheck.ResourceActionUpdate),
@@ -194,13 +190,8 @@ func TestAccJobsAndQueues(t *testing.T) {
 				Config: changed, ConfigPlanChecks: empty,
 				ConfigStateChecks: []statecheck.StateCheck{value("short", "status", "Succeeded")},
 			},
-			{ // a job that fails is a warning, is not tainted, is not run again
-				Config: failing,
-				ConfigStateChecks: []statecheck.StateCheck{value("typo", "status", "Failed"), value("typo", "reason", "FatalExitCode"),
-					statecheck.ExpectKnownValue("tpu_training_jobset.typo", tfjsonpath.New("message"), knownvalue.StringRegexp(regexp.MustCompile("exit code 127")))},
-			},
-			{Config: failing, ConfigPlanChecks: empty},
-			{ // unset namespace settings were taken away
+			{Config: long, ConfigStateChecks: []statecheck.StateCheck{value("long", "status", "Running")}},
+			{ // not admitted in time: a warning that says why, no error, no second try; unset namespace settings were taken away
 				PreConfig: func() {
 					gone(t, cl, &corev1.ServiceAccount{}, research("trainer"))
 					ns := &corev1.Namespace{}
@@ -208,33 +199,15 @@ func TestAccJobsAndQueues(t *testing.T) {
 						t.Errorf("labels left on the namespace: %v %v", ns.Labels, err)
 					}
 				},
-				Config: long, ConfigStateChecks: []statecheck.StateCheck{value("long", "status", "Running")},
-			},
-			{ // suspended: no pods, its quota is free; it does not come back by itself
-				Config: held, ConfigPlanChecks: plan(action("tpu_training_jobset.long", plancheck.ResourceActionUpdate)),
-				ConfigStateChecks: []statecheck.StateCheck{value("long", "status", "Suspended")},
-			},
-			{Config: held, ConfigPlanChecks: empty},
-			{ // resumed by hand, where nothing says otherwise: no drift, and no fight with Kueue
-				PreConfig: func() {
-					if err := training.SetActive(t.Context(), cl, research("long"), true, ""); err != nil {
-						t.Fatal(err)
-					}
-				},
-				Config: long, ConfigStateChecks: []statecheck.StateCheck{value("long", "status", "Running")},
-			},
-			{ // not admitted in time: a warning that says why, no error, no second try
 				Config:            waiting,
 				ConfigPlanChecks:  plan(action("tpu_training_jobset.long", plancheck.ResourceActionNoop)),
 				ConfigStateChecks: []statecheck.StateCheck{value("waiting", "status", "Pending"), value("waiting", "reason", "WaitingForQuota")},
 			},
-			{Config: waiting, ConfigPlanChecks: empty},
 			{ // a changed queue; the job runs on
 				Config:            cohort,
 				ConfigPlanChecks:  plan(action("tpu_kueue_queue.research", plancheck.ResourceActionUpdate), action("tpu_training_jobset.long", plancheck.ResourceActionNoop)),
 				ConfigStateChecks: []statecheck.StateCheck{value("long", "status", "Running")},
 			},
-			{Config: cohort, ConfigPlanChecks: empty},
 			imports(cohort, "tpu_kueue_queue.research", "timeouts", "flavors.0.accelerator"),
 			{ // a quota changed by hand is changed back
 				PreConfig: func() {
@@ -255,16 +228,6 @@ func TestAccJobsAndQueues(t *testing.T) {
 				},
 				Config: cohort, ConfigPlanChecks: plan(action("tpu_kueue_queue.research", plancheck.ResourceActionUpdate)),
 			},
-			{ // a running job deleted by hand: GONE, and not run again
-				PreConfig: func() {
-					if err := cl.Delete(t.Context(), &jobsetv1.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: "research", Name: "long"}}); err != nil {
-						t.Fatal(err)
-					}
-				},
-				Config: cohort, ConfigPlanChecks: empty,
-				ConfigStateChecks: []statecheck.StateCheck{value("long", "status", "GONE")},
-			},
-			{Config: cohort, ConfigPlanChecks: empty},
 			{ // another image is another job
 				Config:            strings.Replace(cohort, "train:1", "train:2", 1),
 				ConfigPlanChecks:  plan(action("tpu_training_jobset.long", plancheck.ResourceActionReplace)),

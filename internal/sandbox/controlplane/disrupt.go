@@ -122,7 +122,7 @@ func (cp *ControlPlane) disrupt(ctx context.Context, host string, d Disruption) 
 		}
 		return cp.client.CoreV1().Nodes().Delete(ctx, host, metav1.DeleteOptions{})
 	case Lose:
-		if err := cp.lose(ctx, pods); err != nil {
+		if err := errors.Join(cp.lose(ctx, pods), cp.unready(ctx, pods)); err != nil {
 			return err
 		}
 		return cp.silence(ctx, node, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
@@ -204,6 +204,20 @@ func subresource(name string) []string {
 func (cp *ControlPlane) lose(ctx context.Context, pods []corev1.Pod) error {
 	for i := range pods {
 		if err := cp.patchPod(ctx, &pods[i], "", annotation("true")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unready does to pods what the node lifecycle controller does when it finds
+// their node silent. It does so on its own finding only; here the node is found
+// silent already.
+func (cp *ControlPlane) unready(ctx context.Context, pods []corev1.Pod) error {
+	for i := range pods {
+		if err := cp.patchPod(ctx, &pods[i], "status", map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{{
+			Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "NodeNotReady", LastTransitionTime: metav1.Now(),
+		}}}}); err != nil {
 			return err
 		}
 	}
