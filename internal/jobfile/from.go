@@ -24,6 +24,7 @@ func From(s training.Spec) Job {
 		Restart: &Restart{MaxRestarts: &s.Restart.MaxRestarts, FatalExitCodes: append([]int32{}, s.Restart.FatalExitCodes...), OnPreemption: string(s.Restart.OnPreemption)},
 		TTL:     fromDuration(s.TTL), Grace: fromDuration(s.GracePeriod), MaxRun: fromDuration(s.MaxRunTime),
 	}
+	j.Placement, j.Pathways, j.Containers = fromPlacement(s.Placement), fromPathways(s.Pathways), fromNumber(s.ContainersPerHost)
 	if s.Queue == "" {
 		j.Queue = QueueNone
 	}
@@ -60,6 +61,32 @@ func From(s training.Spec) Job {
 		j.Overrides = nil // there are none, or Spec.Validate has refused them
 	}
 	return j
+}
+
+func fromPlacement(p training.Placement) *Placement {
+	if p == (training.Placement{}) {
+		return nil
+	}
+	return &Placement{Provisioning: string(p.Provisioning), Reservation: p.Reservation, Policy: p.Policy, Pool: p.Pool}
+}
+
+func fromPathways(p *training.Pathways) *Pathways {
+	if p == nil {
+		return nil
+	}
+	return &Pathways{
+		Scratch: p.Scratch, Headless: p.Headless, ProxyImage: p.ProxyImage, ServerImage: p.ServerImage,
+		ProxyArgs: p.ProxyArgs, ServerArgs: p.ServerArgs, WorkerArgs: p.WorkerArgs, ProxyResources: fromResources(p.ProxyResources), ServerResources: fromResources(p.ServerResources),
+		HeadNodeSelector: some(p.HeadNodeSelector), ElasticSlices: fromNumber(p.ElasticSlices), MaxSliceRestarts: fromNumber(p.MaxSliceRestarts), ColocatedPython: p.ColocatedPython,
+	}
+}
+
+// fromNumber: 0 is what is left out.
+func fromNumber(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }
 
 func fromSources(all []training.EnvSource) []EnvFrom {

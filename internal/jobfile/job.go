@@ -16,6 +16,10 @@ type Job struct {
 	Accelerator string `json:"accelerator,omitempty" about:"The slice: a type name such as v5litepod-16, or v6e-4x4."`
 	Slices      *int   `json:"slices,omitempty" about:"How many slices (default 1)." min:"1"`
 
+	Placement  *Placement `json:"placement,omitempty" about:"Which slices of the kind; any by default."`
+	Containers *int       `json:"containers_per_host,omitempty" about:"How many containers share the chips of a host; on tpu7x 2 (default) or 1." min:"1"`
+	Pathways   *Pathways  `json:"pathways,omitempty" about:"Runs the program once, in a head on a CPU host, over the chips of all slices."`
+
 	Image      string            `json:"image,omitempty" about:"The container image."`
 	Command    []string          `json:"command,omitempty" about:"The program and its arguments. No shell reads them. Without it, the image's entry point."`
 	Args       []string          `json:"args,omitempty" about:"Arguments for the image's entry point, or more of them for command."`
@@ -55,6 +59,31 @@ type Job struct {
 	MaxRun  Duration `json:"max_run_time,omitempty" about:"How long it may run from its admission, such as 72h."`
 
 	Overrides map[string]any `json:"jobset_overrides,omitempty" about:"Fields of the JobSet that no key stands for, merged into what is rendered."`
+}
+
+// Placement says which slices of a kind.
+type Placement struct {
+	Provisioning string `json:"provisioning,omitempty" about:"The capacity model of the nodes." enum:"on_demand,spot,flex_start,queued,reservation"`
+	Reservation  string `json:"reservation,omitempty" about:"The reservation, by its name alone."`
+	Policy       string `json:"policy,omitempty" about:"The workload policy that places slices of several tpu7x hosts."`
+	Pool         string `json:"pool_accelerator,omitempty" about:"The kind of slice that node pools are made of, where the job's are parts of them (v6e) or formed of several (tpu7x)."`
+}
+
+// Pathways is a job whose program runs once, in a head.
+type Pathways struct {
+	Scratch          string            `json:"scratch_location,omitempty" about:"The folder in Cloud Storage that its servers share, such as gs://bucket/pathways."`
+	Headless         bool              `json:"headless,omitempty" about:"No program: clients connect to the proxy."`
+	ProxyImage       string            `json:"proxy_image,omitempty" about:"The image of the proxy; Google's by default."`
+	ServerImage      string            `json:"server_image,omitempty" about:"The image of the resource manager and the workers; Google's by default."`
+	ProxyArgs        []string          `json:"proxy_args,omitempty" about:"Further arguments of the proxy, such as XLA flags."`
+	ServerArgs       []string          `json:"server_args,omitempty" about:"Further arguments of the resource manager."`
+	WorkerArgs       []string          `json:"worker_args,omitempty" about:"Further arguments of the workers."`
+	ProxyResources   *Resources        `json:"proxy_resources,omitempty" about:"What the proxy asks for (default 16 CPUs and 100 GB)."`
+	ServerResources  *Resources        `json:"server_resources,omitempty" about:"What the resource manager asks for (default 8 CPUs and 32 GB)."`
+	HeadNodeSelector map[string]string `json:"head_node_selector,omitempty" about:"Labels of the nodes that the head runs on."`
+	ElasticSlices    *int              `json:"elastic_slices,omitempty" about:"How many slices may come and go while the program runs (default 0)." min:"0"`
+	MaxSliceRestarts *int              `json:"max_slice_restarts,omitempty" about:"How often the workers of a slice may end, for each of its hosts, before the job restarts (default 4)." min:"1"`
+	ColocatedPython  string            `json:"colocated_python_image,omitempty" about:"The image of a Python server beside each worker."`
 }
 
 // Duration is a length of time as Go writes it: 90s, 24h.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -74,6 +75,13 @@ func (j Job) Spec() (training.Spec, error) {
 		bad("accelerator", "%v", err)
 	} else {
 		s.Slice = slice
+	}
+	s.Placement, s.Pathways = j.Placement.spec(bad), j.Pathways.spec(bad)
+	if j.Containers != nil {
+		s.ContainersPerHost = *j.Containers
+		if s.ContainersPerHost < 1 {
+			bad("containers_per_host", "%d; want at least 1", s.ContainersPerHost)
+		}
 	}
 	s.Labels, s.Annotations = j.labels(bad), j.annotations()
 	for _, name := range slices.Sorted(maps.Keys(j.Volumes)) {
@@ -145,6 +153,46 @@ func (j Job) annotations() map[string]string {
 		out[AnnotationNote] = j.Note
 	}
 	return out
+}
+
+func (p *Placement) spec(bad func(string, string, ...any)) training.Placement {
+	if p == nil {
+		return training.Placement{}
+	}
+	out := training.Placement{Provisioning: queue.Provisioning(p.Provisioning), Reservation: p.Reservation, Policy: p.Policy, Pool: p.Pool}
+	if p.Pool == "" {
+		return out
+	}
+	pool, err := accelerator.Resolve(p.Pool)
+	if err != nil {
+		bad("placement.pool_accelerator", "%v", err)
+		return out
+	}
+	out.Pool = pool.Name
+	return out
+}
+
+func (p *Pathways) spec(bad func(string, string, ...any)) *training.Pathways {
+	if p == nil {
+		return nil
+	}
+	number := func(field string, n *int, least int) int {
+		if n == nil {
+			return 0
+		}
+		if *n < least {
+			bad("pathways."+field, "%d; want at least %d", *n, least)
+		}
+		return *n
+	}
+	return &training.Pathways{
+		Scratch: p.Scratch, Headless: p.Headless, ProxyImage: p.ProxyImage, ServerImage: p.ServerImage,
+		ProxyArgs: list(p.ProxyArgs), ServerArgs: list(p.ServerArgs), WorkerArgs: list(p.WorkerArgs),
+		ProxyResources:   p.ProxyResources.spec("pathways.proxy_resources", bad),
+		ServerResources:  p.ServerResources.spec("pathways.server_resources", bad),
+		HeadNodeSelector: some(p.HeadNodeSelector), ElasticSlices: number("elastic_slices", p.ElasticSlices, 0),
+		MaxSliceRestarts: number("max_slice_restarts", p.MaxSliceRestarts, 1), ColocatedPython: p.ColocatedPython,
+	}
 }
 
 func sources(all []EnvFrom) []training.EnvSource {

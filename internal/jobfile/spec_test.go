@@ -137,6 +137,10 @@ func TestSpecRefuses(t *testing.T) {
 		"volumes.d.memory: \"x\"":    {Accelerator: "v6e-8", Volumes: map[string]Volume{"d": {Memory: "x"}}},
 		"max_run_time: \"3d\"":       {Accelerator: "v6e-8", MaxRun: "3d"},
 		"slices: 0":                  {Accelerator: "v6e-8", Slices: new(int)},
+		"containers_per_host: 0":     {Accelerator: "v6e-8", Containers: new(int)},
+		"pathways.scratch_location:": {Accelerator: "v6e-8", Name: "a", Image: "i", Pathways: &Pathways{}},
+		"max_slice_restarts: 0":      {Accelerator: "v6e-8", Pathways: &Pathways{MaxSliceRestarts: new(int)}},
+		"pool_accelerator: ":         {Accelerator: "v6e-8", Placement: &Placement{Pool: "h100"}},
 	} {
 		_, err := job.Spec()
 		if err == nil || !strings.Contains(err.Error(), want) {

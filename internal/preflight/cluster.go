@@ -120,24 +120,24 @@ func (c Checks) deployed(ctx context.Context, one controller) (release string, u
 func (c Checks) slices(ctx context.Context, s training.Spec) []Item {
 	var nodes metav1.PartialObjectMetadataList
 	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-	err := c.Cluster.List(ctx, &nodes, client.MatchingLabels(s.Slice.NodeLabels()), client.Limit(1))
+	err := c.Cluster.List(ctx, &nodes, client.MatchingLabels(s.NodeSelector()), client.Limit(1))
 	switch {
 	case err != nil && apierrors.IsForbidden(err):
 		return unknown(nameSlices, "this account may not look at nodes")
 	case err != nil:
 		return unknown(nameSlices, plain(err))
 	case len(nodes.Items) > 0:
-		return passed(nameSlices, "there are hosts of "+s.Slice.Name)
+		return passed(nameSlices, "there are hosts of "+s.PoolSlice().Name)
 	case c.Provisions == nil:
-		return unknown(nameSlices, "no host of "+s.Slice.Name+" is there now, unless one is made on demand")
+		return unknown(nameSlices, "no host of "+s.PoolSlice().Name+" is there now, unless one is made on demand")
 	}
-	switch grows, err := c.Provisions(ctx, s.Slice); {
+	switch grows, err := c.Provisions(ctx, s.PoolSlice()); {
 	case err != nil:
-		return unknown(nameSlices, fmt.Sprintf("no host of %s is there now, and whether one is made on demand is not known: %s", s.Slice.Name, plain(err)))
+		return unknown(nameSlices, fmt.Sprintf("no host of %s is there now, and whether one is made on demand is not known: %s", s.PoolSlice().Name, plain(err)))
 	case grows:
-		return passed(nameSlices, "no host of "+s.Slice.Name+" is there now; node pools of them are made or grow on demand")
+		return passed(nameSlices, "no host of "+s.PoolSlice().Name+" is there now; node pools of them are made or grow on demand")
 	}
-	return failed(nameSlices, fmt.Sprintf("the cluster has no node pool of %s: make one (tpu_slice_pool), or choose another --accelerator", cmp.Or(s.Slice.Name, "such slices")))
+	return failed(nameSlices, fmt.Sprintf("the cluster has no node pool of %s: make one (tpu_slice_pool), or choose another --accelerator", cmp.Or(s.PoolSlice().Name, "such slices")))
 }
 
 // queueOf reads the job's queue, and what is wrong with it.

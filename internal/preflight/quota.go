@@ -66,7 +66,7 @@ func (c Checks) quota(ctx context.Context, s training.Spec, name string) []Item 
 	}
 	switch {
 	case len(fit) == 0 && len(others) > 0:
-		return failed(nameQuota, fmt.Sprintf("queue %s has no flavor for %s: it has %s", name, s.Slice.Name, strings.Join(others, ", ")))
+		return failed(nameQuota, fmt.Sprintf("queue %s has no flavor for %s: it has %s", name, s.PoolSlice().Name, strings.Join(others, ", ")))
 	case len(fit) == 0:
 		return failed(nameQuota, fmt.Sprintf("queue %s has no quota of TPU chips", name))
 	case most < want:
@@ -84,7 +84,7 @@ func selector(s training.Spec) map[string]string {
 			return rj.Template.Spec.Template.Spec.NodeSelector
 		}
 	}
-	return s.Slice.NodeLabels()
+	return s.NodeSelector()
 }
 
 func chips(f kueue.FlavorQuotas) *kueue.ResourceQuota {

@@ -93,7 +93,7 @@ func (f Flavor) Validate() error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("flavor %s: "+format, append([]any{f.Name}, args...)...)
 	}
-	if err := f.Provisioning.check(f.Reservation); err != nil {
+	if err := f.Provisioning.Check(f.Reservation); err != nil {
 		return refuse("%w", err)
 	}
 	if err := f.checkHosts(); err != nil {

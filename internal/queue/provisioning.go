@@ -89,7 +89,8 @@ func (p Provisioning) hostTolerations() []corev1.Toleration {
 	return nil
 }
 
-func (p Provisioning) check(reservation string) error {
+// Check says what is wrong with a capacity model and the name of a reservation.
+func (p Provisioning) Check(reservation string) error {
 	switch {
 	case p == Reserved && reservation == "":
 		return errors.New("provisioning \"reservation\" needs the name of the reservation: only by it do nodes of a reservation differ from others")

@@ -74,8 +74,8 @@ func (s Spec) render() *jobset.JobSet {
 			FailurePolicy: s.failurePolicy(),
 		},
 	}
-	if len(s.Jobs) > 0 { // the main job alone decides success
-		js.Spec.SuccessPolicy.TargetReplicatedJobs = []string{SliceJob}
+	if len(s.Jobs) > 0 || s.Pathways != nil { // one alone decides success
+		js.Spec.SuccessPolicy.TargetReplicatedJobs = []string{s.deciding()}
 	}
 	if s.Held {
 		js.Spec.Suspend = ptr.To(true)
@@ -129,13 +129,17 @@ func (s Spec) failurePolicy() *jobset.FailurePolicy {
 
 // mainJob is the replicated job that trains.
 func (s Spec) mainJob() jobset.ReplicatedJob {
-	return jobset.ReplicatedJob{
+	rj := jobset.ReplicatedJob{
 		Name:      SliceJob,
 		GroupName: "default",
 		Replicas:  int32(s.Slices),
 		Template:  s.jobTemplate(),
 		DependsOn: dependsOn(s.DependsOn),
 	}
+	if s.Pathways != nil {
+		return s.workers(rj)
+	}
+	return rj
 }
 
 func (s Spec) jobTemplate() batchv1.JobTemplateSpec {
@@ -148,31 +152,36 @@ func (s Spec) jobTemplate() batchv1.JobTemplateSpec {
 			// When a host goes, its peers may exit 1 before the disruption is
 			// classified. As long as one pod is left the Job has not failed
 			// yet, and the disruption decides how it fails.
-			BackoffLimit:     ptr.To(hosts - 1),
-			PodFailurePolicy: s.podFailurePolicy(),
+			BackoffLimit: ptr.To(hosts - 1),
+			// Without a container's name init containers and sidecars would match too.
+			PodFailurePolicy: s.fatalExits(podFailurePolicy(batchv1.PodFailurePolicyActionFailJob), s.containerNames()...),
 			Template:         s.podTemplate(),
 		},
 	}
-	if s.Slice.MultiHost {
+	if s.Slice.MultiHost && s.whole() {
 		// One slice is one node pool: no two Jobs share one, no Job spans two.
 		t.Annotations = map[string]string{jobset.ExclusiveKey: accelerator.LabelNodePool}
 	}
 	return t
 }
 
-func (s Spec) podFailurePolicy() *batchv1.PodFailurePolicy {
-	p := &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-		Action: batchv1.PodFailurePolicyActionFailJob,
+// podFailurePolicy says what the disruption of a host does to its Job.
+func podFailurePolicy(disrupted batchv1.PodFailurePolicyAction) *batchv1.PodFailurePolicy {
+	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action: disrupted,
 		OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 		}},
 	}}}
+}
+
+// fatalExits adds the exit codes of containers that fail the run.
+func (s Spec) fatalExits(p *batchv1.PodFailurePolicy, containers ...string) *batchv1.PodFailurePolicy {
 	if len(s.Restart.FatalExitCodes) == 0 {
 		return p
 	}
 	codes := slices.Sorted(slices.Values(s.Restart.FatalExitCodes))
-	// Without a container's name init containers and sidecars would match too.
-	for _, name := range s.containerNames() {
+	for _, name := range containers {
 		p.Rules = append(p.Rules, batchv1.PodFailurePolicyRule{
 			Action: batchv1.PodFailurePolicyActionFailJob,
 			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
@@ -188,17 +197,24 @@ func (s Spec) podFailurePolicy() *batchv1.PodFailurePolicy {
 func (s Spec) podTemplate() corev1.PodTemplateSpec {
 	t := s.basePod()
 	t.Spec.RestartPolicy = corev1.RestartPolicyNever
-	t.Spec.NodeSelector = s.Slice.NodeLabels()
-	t.Spec.Tolerations = append([]corev1.Toleration{
-		{Key: accelerator.TaintKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
-	}, t.Spec.Tolerations...)
-	t.Spec.Containers = s.containers()
+	s.place(&t)
+	s.hostNetwork(&t)
+	if s.Pathways == nil {
+		t.Spec.Containers = s.containers()
+		s.addVolumes(&t, t.Spec.Containers, func(Volume) bool { return true })
+		return t
+	}
+	t.Spec.InitContainers, t.Spec.Containers = s.workerContainers()
+	s.addVolumes(&t, t.Spec.Containers, func(Volume) bool { return true })
+	s.addMounts(t.Spec.InitContainers, func(Volume) bool { return true })
+	return t
+}
+
+func (s Spec) hostNetwork(t *corev1.PodTemplateSpec) {
 	if s.HostNetwork {
 		t.Spec.HostNetwork = true
 		t.Spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
 	}
-	s.addVolumes(&t, func(Volume) bool { return true })
-	return t
 }
 
 // basePod is what the pods of every replicated job have in common.
@@ -234,11 +250,12 @@ func (s Spec) basePod() corev1.PodTemplateSpec {
 // containerNames: one a host, except where the generation wants one per NUMA
 // node.
 func (s Spec) containerNames() []string {
-	if s.Slice.ContainersPerHost <= 1 {
+	n := s.containersPerHost()
+	if n == 1 {
 		return []string{Container}
 	}
 	var names []string
-	for i := range s.Slice.ContainersPerHost {
+	for i := range n {
 		names = append(names, Container+"-"+strconv.Itoa(i))
 	}
 	return names

@@ -37,7 +37,12 @@ type Failure struct {
 // String is one sentence, without the log.
 func (f *Failure) String() string {
 	where := fmt.Sprintf("slice %d, host %d", f.Slice, f.Host)
-	if f.ReplicatedJob != SliceJob {
+	switch {
+	case f.ReplicatedJob == HeadJob && f.Container == Container:
+		where = "the head"
+	case f.ReplicatedJob == HeadJob && (f.Container == ContainerProxy || f.Container == ContainerManager):
+		where = "the head's " + f.Container
+	case f.ReplicatedJob != SliceJob:
 		where = fmt.Sprintf("%s %d, pod %d", f.ReplicatedJob, f.Slice, f.Host)
 	}
 	if f.Node != "" {
@@ -127,7 +132,8 @@ func failureOf(pods []corev1.Pod, message string) *Failure {
 		if p.Status.Phase != corev1.PodFailed {
 			continue
 		}
-		for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		// Sidecars end after the program, if in the same second.
+		for _, s := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
 			t := s.State.Terminated
 			if t == nil || t.ExitCode == 0 {
 				continue

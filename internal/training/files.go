@@ -76,7 +76,7 @@ func EnsureFiles(ctx context.Context, c *kube.Client, s Spec, js *jobset.JobSet)
 // ReadFiles fills in the files of a job that was read back from js: its mounts
 // name them, the ConfigMap has what is in them.
 func ReadFiles(ctx context.Context, c *kube.Client, js *jobset.JobSet, s *Spec) error {
-	rj := main(js)
+	rj := program(js)
 	if rj == nil {
 		return nil
 	}

@@ -84,6 +84,9 @@ func (s Spec) bound() []string {
 		return nil
 	}
 	names := []string{SliceJob}
+	if s.Pathways != nil {
+		names = []string{HeadJob, SliceJob}
+	}
 	for _, j := range s.Jobs {
 		if j.OnFailure == FailureRestarts {
 			names = append(names, j.Name)
@@ -104,11 +107,20 @@ func (s Spec) fatal() []string {
 }
 
 // replicatedJobs are all of them, each after what it depends on, as JobSet
-// wants them; otherwise the main job is the first.
+// wants them; otherwise the main job is the first, and those that ask for cpu or
+// memory the last. Kueue 0.19 stops at the first kind of pods whose resources
+// are none of its queue's, and never admits a job that has further ones.
 func (s Spec) replicatedJobs() []jobset.ReplicatedJob {
 	all := []jobset.ReplicatedJob{s.mainJob()}
-	for _, j := range s.Jobs {
-		all = append(all, s.furtherJob(j))
+	for _, asks := range []bool{false, true} {
+		for _, j := range s.Jobs {
+			if (j.Resources != Resources{}) == asks {
+				all = append(all, s.furtherJob(j))
+			}
+		}
+	}
+	if s.Pathways != nil {
+		all = append(all, s.headJob())
 	}
 	sorted := make([]jobset.ReplicatedJob, 0, len(all))
 	placed := map[string]bool{}
@@ -156,7 +168,7 @@ func (s Spec) furtherJob(j Job) jobset.ReplicatedJob {
 	}
 	c.Resources = j.Resources.requirements(0)
 	t.Spec.Containers = []corev1.Container{c}
-	s.addVolumes(&t, func(v Volume) bool { return !v.onHost() })
+	s.addVolumes(&t, t.Spec.Containers, func(v Volume) bool { return !v.onHost() })
 
 	job := batchv1.JobSpec{
 		Parallelism:    ptr.To(pods),

@@ -84,7 +84,7 @@ func Get(ctx context.Context, c *kube.Client, namespace, name string) (Run, erro
 	if err := list(ctx, c, &jobs, client.InNamespace(namespace), client.MatchingLabels{jobset.JobSetNameKey: name}); err != nil {
 		return Run{}, err
 	}
-	pools, err := nodePools(ctx, c, r)
+	pools, err := nodePools(ctx, c, r, main(js))
 	if err != nil {
 		return Run{}, err
 	}
@@ -154,14 +154,14 @@ func list(ctx context.Context, c *kube.Client, into client.ObjectList, opts ...c
 // nodePools finds where each slice of a run was placed: slice index -> node
 // pool. The pods of a finished run tell too, as long as they are kept; those of
 // one that waits are gone.
-func nodePools(ctx context.Context, c *kube.Client, r Run) (map[int]string, error) {
-	if r.State == Pending || r.State == Suspended {
+func nodePools(ctx context.Context, c *kube.Client, r Run, rj *jobset.ReplicatedJob) (map[int]string, error) {
+	if r.State == Pending || r.State == Suspended || rj == nil {
 		return nil, nil
 	}
 	var pods corev1.PodList
 	// One pod a slice is enough: exclusive placement puts them all in a pool.
 	if err := list(ctx, c, &pods, client.InNamespace(r.Namespace), client.MatchingLabels{
-		jobset.JobSetNameKey: r.Name, batchv1.JobCompletionIndexAnnotation: "0",
+		jobset.JobSetNameKey: r.Name, jobset.ReplicatedJobNameKey: rj.Name, batchv1.JobCompletionIndexAnnotation: "0",
 	}); apierrors.IsForbidden(err) && r.State.Finished() {
 		return nil, nil // where it ran is not worth refusing to say how it ended
 	} else if err != nil {

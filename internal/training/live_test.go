@@ -40,9 +40,12 @@ func TestNodePoolsOfAFinishedRun(t *testing.T) {
 	objs := []client.Object{w.js, host("n0", "v5e-1"), host("n1", "v5e-0")}
 	for index, node := range map[string]string{"0": "n0", "1": "n1"} {
 		pod := runs("train-"+index, w.js.Name, index, node, corev1.PodSucceeded)
-		pod.Namespace, pod.Labels[batchv1.JobCompletionIndexAnnotation] = w.js.Namespace, "0"
+		pod.Namespace, pod.Labels[batchv1.JobCompletionIndexAnnotation], pod.Labels[jobset.ReplicatedJobNameKey] = w.js.Namespace, "0", SliceJob
 		objs = append(objs, pod)
 	}
+	further := runs("train-uploader-0", w.js.Name, "0", "cpu", corev1.PodSucceeded) // is on no slice
+	further.Namespace, further.Labels[batchv1.JobCompletionIndexAnnotation], further.Labels[jobset.ReplicatedJobNameKey] = w.js.Namespace, "0", "uploader"
+	objs = append(objs, further, host("cpu", "cpu-pool"))
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("viewer"))
 	for name, tt := range map[string]struct {
 		c    *kube.Client

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -69,7 +71,7 @@ var deliberate = []struct{ says, because string }{
 	{"they wait for each other", "rendered, it is refused for its order"},
 	{"cannot be overridden", "another setting stands for it"},
 	{"use active", "it is Kueue's"},
-	{"takes 7", "older Kueues take no more"},
+	{"beside the job itself Kueue takes", "older Kueues take no more"},
 	{"want between 1 and", "rendered, 0 seconds would end it at once"},
 	{"which is no job here", "the order cannot be found"},
 	{"the main job's name", "the name of the main job is taken"},
@@ -89,6 +91,21 @@ var deliberate = []struct{ says, because string }{
 	{"env_from:", "no object can have this name"},
 	{"element ", "no object can have this name"},
 	{"volumes: volume", "no object can have this name"},
+	{"pathways.scratch_location", "the servers would not start"},
+	{"pathways.elastic_slices", "the servers know no such number"},
+	{"pathways.max_slice_restarts", "rendered, it is the default"},
+	{"pathways.server_args", "the servers would not find each other"},
+	{"cannot be set here", "the servers would not find each other"},
+	{"for every Pathways job", "the program would not find the chips"},
+	{"no program of its own", "nobody would read it"},
+	{"image of its own", "the API server takes the empty image of a headless job only here and there"},
+	{"Pathways does not run on", "the resource manager knows no such machine"},
+	{"the head of a Pathways job", "the name of the head is taken"},
+	{"placement.provisioning", "no slice would fit"},
+	{"placement.reservation", "no slice would fit"},
+	{"placement.policy", "no slice would fit"},
+	{"placement.pool_accelerator", "Kueue would find no such part"},
+	{"containers_per_host", "GKE refuses the pods, later"},
 }
 
 // jobDice draw jobs; about half have something wrong.
@@ -313,8 +330,86 @@ func (d jobDice) spec() training.Spec {
 	if d.IntN(8) == 0 {
 		s.Overrides = pick(d, overrides...)
 	}
+	if d.IntN(4) == 0 {
+		d.pathways(&s)
+	}
+	if d.IntN(4) == 0 {
+		d.place(&s)
+	}
 	s.Held = d.IntN(5) == 0
 	return s
+}
+
+func (d jobDice) pathways(s *training.Spec) {
+	p := &training.Pathways{
+		Scratch: pick(d, "gs://scratch", "gs://scratch/a"), ProxyImage: pick(d, "", "proxy:1"), ServerImage: pick(d, "", "server:1"),
+		ProxyArgs: pick(d, nil, []string{"--a=$(B)"}), WorkerArgs: pick(d, nil, []string{"--b"}),
+		ProxyResources: d.resources(), ServerResources: d.resources(), ElasticSlices: d.IntN(2), MaxSliceRestarts: pick(d, 0, 1, 1000000),
+		ColocatedPython: pick(d, "", "python:1"),
+	}
+	if p.ElasticSlices > 0 {
+		s.Restart.OnPreemption = pick(d, "", training.PreemptionRestarts)
+	}
+	if d.IntN(3) == 0 {
+		p.HeadNodeSelector = map[string]string{pick(d, "pool", "a.b/c"): "heads"}
+	}
+	if d.IntN(4) == 0 {
+		p.Headless, s.Image, s.Shell, s.Command, s.Args, s.Resources = true, "", "", nil, nil, training.Resources{}
+		s.Env, s.EnvFrom, s.Files, s.Volumes, s.Jobs, s.DependsOn = nil, nil, nil, nil, nil, nil
+	}
+	if d.rarely() {
+		p.Scratch, p.HeadNodeSelector = pick(d, "", "/a", "gs://", "gs://B"), map[string]string{pick(d, "a", "a b", ""): pick(d, "a", "a b")}
+	}
+	if d.rarely() {
+		p.ServerArgs, p.WorkerArgs = pick(d, nil, []string{""}), []string{"--server_port=1"}
+	}
+	if d.rarely() {
+		p.ElasticSlices, p.MaxSliceRestarts = pick(d, -1, 200), pick(d, -1, 0)
+	}
+	if d.rarely() {
+		s.Env = map[string]string{"JAX_PLATFORMS": "cpu"}
+	}
+	if d.rarely() {
+		s.Image, p.Headless = "train:1", true
+	}
+	s.Pathways = p
+}
+
+func (d jobDice) place(s *training.Spec) {
+	resolve := func(name string) accelerator.Slice {
+		slice, err := accelerator.Resolve(name)
+		if err != nil {
+			panic(err)
+		}
+		return slice
+	}
+	switch s.Placement.Provisioning = queue.Provisioning(pick(d, append(slices.Clone(queue.Provisionings), "")...)); s.Placement.Provisioning {
+	case queue.Reserved:
+		s.Placement.Reservation = "r"
+	case queue.FlexStart:
+		s.Slice = resolve("v6e-16")
+	}
+	if s.Pathways != nil && !d.rarely() {
+		return // parts do not go with it
+	}
+	if s.Queue != "" && d.IntN(2) == 0 {
+		s.Slice, s.Placement.Pool = resolve(pick(d, "v6e-64", "v6e-16", "v6e-8")), pick(d, "v6e-256", "v6e-128")
+	} else if s.Queue != "" {
+		s.Slice, s.Placement.Pool = resolve(pick(d, "tpu7x-256", "tpu7x-512")), "tpu7x-128"
+		s.Placement.Policy = pick(d, "", "policy")
+		if s.Pathways == nil {
+			s.ContainersPerHost = d.IntN(3)
+		}
+	}
+	if d.rarely() {
+		s.Placement.Pool = pick(d, "v5litepod-256", "h100", "tpu7x-256")
+	}
+	if d.rarely() {
+		s.Placement.Provisioning, s.Placement.Reservation, s.Placement.Policy = pick(d, "", queue.Reserved, "preemptible"), pick(d, "projects/p/reservations/r", "a b"), pick(d, "", "a b")
+	}
+	if d.rarely() {
+		s.ContainersPerHost = 3
+	}
 }
 
 // What we render the real webhooks, CRD rules and, for the Jobs that JobSet

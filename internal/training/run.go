@@ -65,6 +65,9 @@ type Run struct {
 
 	HostsWanted, HostsReady, HostsDone int
 
+	// ProxyAddress is where a Pathways job takes clients; "" for other jobs.
+	ProxyAddress string
+
 	// Failure is filled by Get for a failed run whose pods are still there.
 	Failure *Failure
 

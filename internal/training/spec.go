@@ -27,6 +27,10 @@ type Spec struct {
 
 	Slice  accelerator.Slice
 	Slices int
+	// Placement narrows down which slices of the kind. ContainersPerHost share a
+	// host's chips; 0 = as many as the generation wants.
+	Placement         Placement `json:",omitzero"`
+	ContainersPerHost int       `json:",omitempty"`
 
 	Image   string
 	Command []string // argv[0]...; empty = the image's own
@@ -46,6 +50,10 @@ type Spec struct {
 	// before the main job starts.
 	Jobs      []Job        `json:",omitempty"`
 	DependsOn []Dependency `json:",omitempty"`
+
+	// Pathways: the program runs once, in a head, and what is said of it here
+	// holds there.
+	Pathways *Pathways `json:",omitempty"`
 
 	ServiceAccount string // Kubernetes service account; "" = the namespace's default
 

@@ -2,10 +2,13 @@ package training
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -73,6 +76,38 @@ func main(js *jobset.JobSet) *jobset.ReplicatedJob {
 	return nil
 }
 
+// program is the replicated job that the user's program runs in, and that
+// decides how the run ends: the head of a Pathways job, else the main one.
+func program(js *jobset.JobSet) *jobset.ReplicatedJob {
+	if h := head(js); h != nil {
+		return h
+	}
+	return main(js)
+}
+
+// head is the head of a Pathways job, or nil.
+func head(js *jobset.JobSet) *jobset.ReplicatedJob {
+	p := js.Spec.SuccessPolicy
+	if p == nil || !slices.Equal(p.TargetReplicatedJobs, []string{HeadJob}) {
+		return nil
+	}
+	for i := range js.Spec.ReplicatedJobs {
+		if js.Spec.ReplicatedJobs[i].Name == HeadJob {
+			return &js.Spec.ReplicatedJobs[i]
+		}
+	}
+	return nil
+}
+
+// replaceable tells whether hosts of a replicated job are replaced while the
+// run goes on: its Job does not fail by their disruption.
+func replaceable(rj *jobset.ReplicatedJob) bool {
+	p := rj.Template.Spec.PodFailurePolicy
+	return p != nil && slices.ContainsFunc(p.Rules, func(r batchv1.PodFailurePolicyRule) bool {
+		return r.Action == batchv1.PodFailurePolicyActionIgnore && len(r.OnPodConditions) > 0
+	})
+}
+
 // shape finds slices, hosts and accelerator. JobSets that others made (by
 // kubectl, say) are read too: what they ask for in their node selector is the
 // truth, our annotation only a name.
@@ -83,6 +118,9 @@ func (r *Run) shape(js *jobset.JobSet) {
 	}
 	r.Slices = int(rj.Replicas)
 	r.HostsPerSlice = int(ptr.Deref(rj.Template.Spec.Parallelism, 1))
+	if head(js) != nil {
+		r.ProxyAddress = ProxyAddress(js.Name)
+	}
 	if s, ok := sliceOf(js.Annotations[AnnotationAccelerator], rj); ok {
 		r.Slice, r.Accelerator = s, s.Name
 	}
@@ -91,12 +129,16 @@ func (r *Run) shape(js *jobset.JobSet) {
 // sliceOf finds the catalogue's slice for a replicated job: what its node
 // selector says is the truth, name only a hint.
 func sliceOf(name string, rj *jobset.ReplicatedJob) (accelerator.Slice, bool) {
-	selector := rj.Template.Spec.Template.Spec.NodeSelector
+	selector, topology := rj.Template.Spec.Template.Spec.NodeSelector, topologyOf(&rj.Template.Spec.Template)
 	if name != "" {
 		s, err := accelerator.Resolve(name)
-		if err == nil && s.AcceleratorLabel == selector[accelerator.LabelAccelerator] && s.Topology.String() == selector[accelerator.LabelTopology] {
+		if err == nil && s.AcceleratorLabel == selector[accelerator.LabelAccelerator] && s.Topology.String() == topology {
 			return s, true
 		}
+	}
+	if topology != selector[accelerator.LabelTopology] {
+		selector = maps.Clone(selector)
+		selector[accelerator.LabelTopology] = topology
 	}
 	return queue.SliceOf(selector)
 }
@@ -237,13 +279,17 @@ func podState(js *jobset.JobSet, wl *kueue.Workload) (State, string, string) {
 	// Further jobs come and go beside the main one, which says where the run
 	// stands; that one of them is active says that the run has begun.
 	var want, ready, active int32
-	rj := main(js)
+	rj, pathways := main(js), head(js)
 	if rj != nil {
 		want = rj.Replicas
 	}
+	headReady := pathways == nil
 	for _, st := range js.Status.ReplicatedJobsStatus {
-		if rj != nil && st.Name == rj.Name {
+		switch {
+		case rj != nil && st.Name == rj.Name:
 			ready = st.Ready + st.Succeeded
+		case pathways != nil && st.Name == HeadJob:
+			headReady = st.Ready+st.Succeeded > 0
 		}
 		active += st.Active + st.Ready
 	}
@@ -261,10 +307,14 @@ func podState(js *jobset.JobSet, wl *kueue.Workload) (State, string, string) {
 	case isTrue(restarting):
 		reason, message := why()
 		return Restarting, reason, message
-	case want > 0 && ready >= want:
+	case want > 0 && ready >= want && headReady:
 		return Running, "", ""
+	case lostHosts(wl) && pathways != nil && headReady && replaceable(rj):
+		return Running, kueue.WorkloadWaitForRecovery, fmt.Sprintf("%d of %d slices are ready; the others are being replaced while the program goes on", ready, want)
 	case lostHosts(wl):
 		return Restarting, kueue.WorkloadWaitForRecovery, "a host failed or was lost; its pod is being replaced"
+	case (active > 0 || ready > 0) && !headReady:
+		return Starting, "", "the head is not ready yet"
 	case active > 0 || ready > 0:
 		return Starting, "", "not every host is ready yet"
 	}
@@ -286,7 +336,7 @@ func failReason(js *jobset.JobSet, c *metav1.Condition) string {
 	case "FailJobSetFailurePolicyAction":
 		for i := range js.Spec.ReplicatedJobs {
 			name := js.Spec.ReplicatedJobs[i].Name
-			if name != SliceJob && strings.Contains(c.Message, "(first failed job: "+js.Name+"-"+name+"-0)") {
+			if name != SliceJob && name != program(js).Name && strings.Contains(c.Message, "(first failed job: "+js.Name+"-"+name+"-0)") {
 				return ReasonFurtherJob
 			}
 		}

@@ -81,6 +81,7 @@ func (s Spec) Validate() error {
 		add("accelerator", "no accelerator chosen")
 	}
 	switch {
+	case s.Image == "" && s.Pathways != nil && s.Pathways.Headless:
 	case strings.TrimSpace(s.Image) == "":
 		add("image", "a job needs a container image")
 	case s.Image != strings.TrimSpace(s.Image):
@@ -125,6 +126,8 @@ func (s Spec) Validate() error {
 	s.validateStorage(add)
 	s.validateJobs(add)
 	s.validateLife(add)
+	s.validatePlacement(add)
+	s.validatePathways(add)
 	if len(errs) == 0 { // of what is wrong by itself the object says nothing new
 		merged, err := Merge(s.render(), s.Overrides)
 		if err == nil {

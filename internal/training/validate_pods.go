@@ -141,8 +141,8 @@ func (v Volume) validate(add func(string, ...any)) {
 			add("bucket %q: write the name alone, without gs://", b)
 		case strings.Contains(b, "/"):
 			add("bucket %q: write the name alone; a folder of it is sub_path, or the mount option only-dir=FOLDER", b)
-		case b != "_" && (len(b) < 3 || len(b) > 222 || strings.ToLower(b) != b || strings.Trim(b, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != ""):
-			add("bucket %q: no bucket can have this name: 3 to 222 lowercase letters, digits, dashes, underscores and dots", b)
+		case b != "_" && validBucket(b) != "": // _ is every bucket of the account
+			add("bucket %q: %s", b, validBucket(b))
 		}
 	}
 	if len(v.MountOptions) > 0 && v.Bucket == "" {
@@ -161,11 +161,23 @@ func (v Volume) validate(add func(string, ...any)) {
 	}
 }
 
+// validBucket says why no bucket can have a name, or "".
+func validBucket(name string) string {
+	if len(name) < 3 || len(name) > 222 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
+		return "no bucket can have this name: 3 to 222 lowercase letters, digits, dashes, underscores and dots"
+	}
+	return ""
+}
+
 func (s Spec) validateJobs(add report) {
-	if n := len(s.Jobs); n > maxFurtherJobs {
-		add("jobs", "%d further jobs; with the main job Kueue takes %d", n, maxFurtherJobs)
+	if n, most := len(s.Jobs), s.maxFurtherJobs(); n > most {
+		add("jobs", "%d further jobs; beside the job itself Kueue takes %d", n, most)
 	}
 	byName := map[string]Job{SliceJob: {Name: SliceJob, DependsOn: s.DependsOn}}
+	if s.Pathways != nil {
+		byName[HeadJob] = Job{Name: HeadJob, DependsOn: s.DependsOn}
+		byName[SliceJob] = Job{Name: SliceJob}
+	}
 	for _, j := range s.Jobs {
 		problem := func(_, format string, args ...any) { add("jobs", "%s: "+format, append([]any{j.Name}, args...)...) }
 		if problems := validation.IsDNS1035Label(j.Name); len(problems) > 0 {
@@ -173,8 +185,11 @@ func (s Spec) validateJobs(add report) {
 		}
 		if _, there := byName[j.Name]; there {
 			what := "it is listed twice"
-			if j.Name == SliceJob {
+			switch {
+			case j.Name == SliceJob:
 				what = "that is the main job's name"
+			case j.Name == HeadJob && s.Pathways != nil:
+				what = "that is the name of the head of a Pathways job"
 			}
 			problem("", "%s", what)
 		}
@@ -191,7 +206,7 @@ func (s Spec) validateJobs(add report) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		field, what := "jobs", name+" depends on "
-		if name == SliceJob {
+		if name == s.deciding() {
 			field, what = "starts_after", "the main job depends on "
 		}
 		seen := map[string]bool{}
@@ -206,7 +221,7 @@ func (s Spec) validateJobs(add report) {
 				add(field, "%s%s twice", what, d.Job)
 			case d.Until != UntilReady && d.Until != UntilComplete:
 				add(field, "%s%s until %q; want ready or complete", what, d.Job, d.Until)
-			case d.Job == SliceJob && d.Until == UntilComplete:
+			case (d.Job == SliceJob || d.Job == s.deciding()) && d.Until == UntilComplete:
 				add(field, "%sthe end of the main job, and would never start: when the main job ends, all end. Depend on its being ready", what)
 			case d.Until == UntilComplete && byName[d.Job].OnFailure != FailureFails && byName[d.Job].OnFailure != FailureRestarts:
 				add(field, "%sthe end of %s, whose failures are retried for ever: set its on_failure to fail or restart", what, d.Job)

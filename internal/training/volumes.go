@@ -100,20 +100,14 @@ func (v Volume) source() corev1.VolumeSource {
 	return corev1.VolumeSource{}
 }
 
-// addVolumes mounts the files and those volumes that wanted says into every
-// container of a pod.
-func (s Spec) addVolumes(t *corev1.PodTemplateSpec, wanted func(Volume) bool) {
-	mount := func(m corev1.VolumeMount) {
-		for i := range t.Spec.Containers {
-			t.Spec.Containers[i].VolumeMounts = append(t.Spec.Containers[i].VolumeMounts, m)
-		}
-	}
+// addVolumes puts the files and those volumes that wanted says into a pod, and
+// mounts them into containers of it.
+func (s Spec) addVolumes(t *corev1.PodTemplateSpec, containers []corev1.Container, wanted func(Volume) bool) {
 	for _, v := range s.Volumes {
 		if !wanted(v) {
 			continue
 		}
 		t.Spec.Volumes = append(t.Spec.Volumes, corev1.Volume{Name: v.Name, VolumeSource: v.source()})
-		mount(corev1.VolumeMount{Name: v.Name, MountPath: v.Path, ReadOnly: v.ReadOnly, SubPath: v.SubPath})
 		if v.Bucket == "" {
 			continue
 		}
@@ -124,12 +118,26 @@ func (s Spec) addVolumes(t *corev1.PodTemplateSpec, wanted func(Volume) bool) {
 			t.Annotations[annotationBucket] = "true"
 		}
 	}
-	if len(s.Files) == 0 {
-		return
+	if len(s.Files) > 0 {
+		t.Spec.Volumes = append(t.Spec.Volumes, corev1.Volume{Name: volumeFiles, VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: s.filesName()}},
+		}})
 	}
-	t.Spec.Volumes = append(t.Spec.Volumes, corev1.Volume{Name: volumeFiles, VolumeSource: corev1.VolumeSource{
-		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: s.filesName()}},
-	}})
+	s.addMounts(containers, wanted)
+}
+
+// addMounts mounts what addVolumes put into the pod.
+func (s Spec) addMounts(containers []corev1.Container, wanted func(Volume) bool) {
+	mount := func(m corev1.VolumeMount) {
+		for i := range containers {
+			containers[i].VolumeMounts = append(containers[i].VolumeMounts, m)
+		}
+	}
+	for _, v := range s.Volumes {
+		if wanted(v) {
+			mount(corev1.VolumeMount{Name: v.Name, MountPath: v.Path, ReadOnly: v.ReadOnly, SubPath: v.SubPath})
+		}
+	}
 	for i, path := range s.filePaths() {
 		mount(corev1.VolumeMount{Name: volumeFiles, MountPath: path, SubPath: fileKey(i), ReadOnly: true})
 	}

@@ -57,3 +57,37 @@ resource "tpu_training_jobset" "finetune" {
     }
   }
 }
+
+# Pathways: one program in a head on a CPU host uses the chips of four slices,
+# and goes on while one of them is replaced.
+resource "tpu_training_jobset" "pathways" {
+  cluster         = tpu_job_controllers.main.cluster
+  namespace       = "language"
+  name            = "elastic"
+  queue           = tpu_kueue_queue.research.name
+  accelerator     = "v6e-256"
+  slices          = 4
+  image           = "us-docker.pkg.dev/my-project/images/train:v1"
+  command         = ["python", "-m", "train"]
+  service_account = "trainer"
+  placement       = { provisioning = "spot" }
+
+  pathways = {
+    scratch_location   = "gs://my-scratch/pathways"
+    head_node_selector = { "cloud.google.com/gke-nodepool" = "heads" }
+    elastic_slices     = 1
+  }
+}
+
+# A quarter of a v6e slice of 16x16. Kueue chooses which, by the topology of the
+# queue's flavor.
+resource "tpu_training_jobset" "part" {
+  cluster     = tpu_job_controllers.main.cluster
+  namespace   = "language"
+  name        = "ablation"
+  queue       = tpu_kueue_queue.parts.name
+  accelerator = "v6e-64"
+  slices      = 1
+  image       = "us-docker.pkg.dev/my-project/images/train:v1"
+  placement   = { pool_accelerator = "v6e-256" }
+}

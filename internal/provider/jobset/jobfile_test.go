@@ -269,6 +269,16 @@ func drawJob(t *rapid.T) jobfile.Job {
 		j.Jobs = map[string]jobfile.Further{"eval": {Pods: number("pods", 1, 3), Command: []string{"eval"}, Env: texts("its env"), OnFailure: rapid.SampledFrom(training.OnFailures).Draw(t, "on failure")}}
 		j.StartsAfter = map[string]string{"eval": "ready"}
 	}
+	if yes("placement") {
+		j.Placement = &jobfile.Placement{Provisioning: rapid.SampledFrom([]string{"", "spot", "on_demand"}).Draw(t, "provisioning")}
+	}
+	if yes("a part") {
+		j.Queue, j.Accelerator, j.Placement = "research", "v6e-16", &jobfile.Placement{Pool: rapid.SampledFrom([]string{"v6e-64", "v6e-8x8"}).Draw(t, "pool")}
+	} else if yes("Pathways") {
+		j.Accelerator = "v6e-16"
+		j.Pathways = &jobfile.Pathways{Scratch: "gs://scratch", ProxyArgs: list("proxy"), WorkerArgs: list("workers"), ElasticSlices: number("elastic", 0, 1),
+			ServerResources: &jobfile.Resources{CPU: "2"}, HeadNodeSelector: words("heads"), ColocatedPython: rapid.SampledFrom([]string{"", "python:1"}).Draw(t, "colocated")}
+	}
 	if yes("overrides") {
 		j.Overrides = object{"spec": object{"coordinator": object{"replicatedJob": "slice", "jobIndex": rapid.IntRange(0, 9).Draw(t, "index")}}, "metadata": object{"labels": words("other labels")}}
 	}

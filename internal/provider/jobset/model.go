@@ -20,6 +20,9 @@ type model struct {
 	Priority       types.String `tfsdk:"priority"`
 	Accelerator    types.String `tfsdk:"accelerator"`
 	Slices         types.Int64  `tfsdk:"slices"`
+	Placement      types.Object `tfsdk:"placement"`
+	Containers     types.Int64  `tfsdk:"containers_per_host"`
+	Pathways       types.Object `tfsdk:"pathways"`
 	Image          types.String `tfsdk:"image"`
 	Command        types.List   `tfsdk:"command"`
 	Args           types.List   `tfsdk:"args"`
@@ -59,6 +62,7 @@ type model struct {
 	Restarts   types.Int64  `tfsdk:"restarts"`
 	Flavor     types.String `tfsdk:"flavor"`
 	Conditions types.List   `tfsdk:"conditions"`
+	Proxy      types.String `tfsdk:"proxy_address"`
 	CreatedAt  types.String `tfsdk:"created_at"`
 	StartedAt  types.String `tfsdk:"started_at"`
 	FinishedAt types.String `tfsdk:"finished_at"`
@@ -123,6 +127,13 @@ func (m model) spec(ctx context.Context, owner string, diags *diag.Diagnostics) 
 	} else {
 		unknown["accelerator"] = true // the attribute's own validator says so
 		s.Slice, _ = accelerator.Resolve("v5litepod-1")
+	}
+	s.Placement = m.placed(ctx, unknown, diags)
+	if s.ContainersPerHost = int(m.Containers.ValueInt64()); m.Containers.IsUnknown() {
+		unknown["containers_per_host"] = true
+	}
+	if s.Pathways = m.throughPathways(ctx, unknown, diags); unknown["accelerator"] { // what fits another slice is not known
+		unknown["placement"], unknown["containers_per_host"] = true, true
 	}
 	s.TTL = duration("ttl_after_finished", m.TTL, unknown)
 	s.GracePeriod = duration("termination_grace_period", m.Grace, unknown)

@@ -46,6 +46,8 @@ func (m model) same(ctx context.Context, name string, had model) bool {
 	switch name {
 	case "accelerator":
 		return sameSlice(had.Accelerator, m.Accelerator)
+	case "placement":
+		return samePlacement(ctx, had.Placement, m.Placement)
 	case "jobset_overrides":
 		return !m.Overrides.IsUnknown() && compact(had.Overrides.ValueString()) == compact(m.Overrides.ValueString())
 	case "restart_policy":

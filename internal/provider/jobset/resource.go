@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -41,6 +42,7 @@ func (r *jobsetResource) ValidateConfig(ctx context.Context, req resource.Valida
 		return
 	}
 	spec, unknown := m.spec(ctx, "", &resp.Diagnostics)
+	m.neverEnds(spec, &resp.Diagnostics)
 	for _, e := range training.FieldErrors(spec.Validate()) {
 		steps := strings.Split(e.Field, ".")
 		if unknown[steps[0]] || e.Field == "slices" && m.Slices.ValueInt64() < 1 {
@@ -51,6 +53,13 @@ func (r *jobsetResource) ValidateConfig(ctx context.Context, req resource.Valida
 			at = at.AtName(step)
 		}
 		resp.Diagnostics.AddAttributeError(at, "Invalid "+strings.ReplaceAll(steps[len(steps)-1], "_", " "), fmt.Sprintf("Job %s: %s.", spec.Name, e.Problem))
+	}
+}
+
+// neverEnds refuses to wait for the end of a job that has none.
+func (m model) neverEnds(s training.Spec, diags *diag.Diagnostics) {
+	if s.Pathways != nil && s.Pathways.Headless && s.MaxRunTime == nil && !m.MaxRunTime.IsUnknown() && m.WaitFor.ValueString() == string(training.LevelCompleted) {
+		diags.AddAttributeError(path.Root("wait_for"), "Invalid wait for", fmt.Sprintf("Job %s: a headless job runs until it is deleted, and its end would be waited for in vain: wait until it is running, or set max_run_time.", s.Name))
 	}
 }
 
@@ -69,6 +78,10 @@ func (r *jobsetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if m.RunID.IsUnknown() && !m.Name.IsUnknown() {
 		m.RunID = m.Name
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("run_id"), m.Name)...)
+	}
+	if m.Proxy.IsUnknown() {
+		m.Proxy = m.proxyAddress()
+		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("proxy_address"), m.Proxy)...)
 	}
 	if req.State.Raw.IsNull() {
 		return

@@ -52,7 +52,7 @@ func (*jobsetResource) Schema(ctx context.Context, _ resource.SchemaRequest, res
 			"A `postcondition` on `status` makes the apply exit 1.\n\n" +
 			"What preempts or loses a host restarts the job without being counted. Crashes restart it up to `restart_policy.max_restarts` times.\n\n" +
 			"`active`, `priority`, `ttl_after_finished`, `labels`, `annotations` and `wait_for` change in place. A job cannot change what it runs: any other change makes a new job, and the plan says which job that ends.",
-		Attributes: merge(inputs(), pods(), computed(), map[string]schema.Attribute{
+		Attributes: merge(inputs(), placement(), pods(), computed(), map[string]schema.Attribute{
 			"timeouts": attr.Timeouts(ctx, timeouts.Opts{Create: true, Update: true, Delete: true,
 				CreateDescription: "How long to wait for what `wait_for` names (default `30m`; `24h` for `completed`). When it passes, the job stays, and the apply ends with a warning.",
 				UpdateDescription: "How long to wait for what a changed `wait_for` names (default `30m`; `24h` for `completed`).",
@@ -111,8 +111,8 @@ func inputs() map[string]schema.Attribute {
 			PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 		},
 		"image": schema.StringAttribute{
-			Required:            true,
-			MarkdownDescription: "The container image." + replaces,
+			Optional:            true,
+			MarkdownDescription: "The container image. Every job needs one, but for headless Pathways jobs." + replaces,
 			PlanModifiers:       replaceString,
 		},
 		"command": schema.ListAttribute{
@@ -295,6 +295,8 @@ func computed() map[string]schema.Attribute {
 				"since":   schema.StringAttribute{Computed: true, MarkdownDescription: "When it became so (RFC 3339)."},
 			}},
 		},
+		"proxy_address": schema.StringAttribute{Computed: true,
+			MarkdownDescription: "Where a Pathways job takes JAX clients, within the cluster: `grpc://NAME-head-0-0.NAME:29000`. Null for other jobs."},
 		"created_at":  schema.StringAttribute{Computed: true, MarkdownDescription: "When the job was created (RFC 3339).", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
 		"started_at":  schema.StringAttribute{Computed: true, MarkdownDescription: "When all its hosts were first seen ready, or it was admitted if they never were (RFC 3339)."},
 		"finished_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When it ended (RFC 3339)."},

@@ -55,8 +55,9 @@ func textMap(text string) schema.MapAttribute {
 
 // pods are the inputs about what is in the pods.
 func pods() map[string]schema.Attribute {
-	from, resources, after := envFrom(), resources("What each container asks for beside its chips; hosts of tpu7x run two containers."), startsAfter(
-		"What must be there before the main job starts: further jobs by name, each `ready` (all its pods are) or `complete` (all have succeeded).")
+	from, resources, after := envFrom(), resources("What each container asks for beside its chips; hosts of tpu7x run two containers. "+
+		"A queue that does not count cpu and memory takes such a job all the same, but only one of `jobs` can ask for them too, and none that others wait for."), startsAfter(
+		"What must be there before the main job (of a Pathways job: its head) starts: further jobs by name, each `ready` (all its pods are) or `complete` (all have succeeded).")
 	from.MarkdownDescription += replaces
 	from.PlanModifiers = []planmodifier.List{listplanmodifier.RequiresReplace()}
 	resources.MarkdownDescription += replaces
@@ -87,7 +88,7 @@ func pods() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "Fields of the JobSet that no attribute stands for, as JSON (`jsonencode`), merged into what the provider renders: objects field by field, " +
 				"lists of named things (jobs, containers, volumes) by name, other lists as a whole; null takes a field away. The outcome is checked in the plan as far as that can be done offline. " +
-				"The main job is called `" + training.SliceJob + "`, its container `" + training.Container + "`." + replaces,
+				"The main job is called `" + training.SliceJob + "`, its container `" + training.Container + "` (of a Pathways job, that is in `" + training.HeadJob + "`)." + replaces,
 			PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIf(otherJSON,
 				"Other overrides make a new job; the same ones written otherwise do not.", "Other overrides make a new job; the same ones written otherwise do not.")},
 		},
@@ -179,7 +180,7 @@ func jobs() schema.MapNestedAttribute {
 					"`restart` (the whole run restarts, counted by `max_restarts`) or `fail` (the run fails).",
 				Validators: []validator.String{stringvalidator.OneOf(training.OnFailures...)},
 			},
-			"starts_after": startsAfter("What must be there before it starts: other jobs by name (`" + training.SliceJob + "` is the main job), each `ready` or `complete`."),
+			"starts_after": startsAfter("What must be there before it starts: other jobs by name (`" + training.SliceJob + "` is the main job, `" + training.HeadJob + "` the head of a Pathways job), each `ready` or `complete`."),
 		}},
 	}
 }

@@ -89,6 +89,9 @@ func (m *model) settle() {
 			*v = types.StringNull()
 		}
 	}
+	if m.Proxy.IsUnknown() || m.Proxy.IsNull() {
+		m.Proxy = m.proxyAddress()
+	}
 	if m.Conditions.IsUnknown() || m.Conditions.IsNull() {
 		m.Conditions = conditions(nil)
 	}
@@ -130,9 +133,10 @@ func known(state types.Map, live map[string]string) types.Map {
 // imported fills in everything that a job that was read shows.
 func (m *model) imported(ctx context.Context, s training.Spec, owner string, diags *diag.Diagnostics) {
 	m.importedPods(ctx, s, diags)
+	m.importedPlacement(ctx, s, diags)
 	m.Queue, m.Priority = optional(s.Queue), optional(s.Priority)
 	m.Accelerator, m.Slices = types.StringValue(s.Slice.Name), types.Int64Value(int64(s.Slices))
-	m.Image, m.Command, m.Args = types.StringValue(s.Image), optionalList(s.Command), optionalList(s.Args)
+	m.Image, m.Command, m.Args = optional(s.Image), optionalList(s.Command), optionalList(s.Args)
 	m.Env, m.ServiceAccount = conn.StringMap(s.Env), optional(s.ServiceAccount)
 	m.RunID, m.OutputDir = types.StringValue(s.RunID), optional(s.OutputDir)
 	if s.RunID == "" {

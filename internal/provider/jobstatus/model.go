@@ -37,6 +37,7 @@ type run struct {
 	CountedRestarts int    `tfsdk:"counted_restarts"`
 	MaxRestarts     int    `tfsdk:"max_restarts"`
 
+	Proxy      string       `tfsdk:"proxy_address"`
 	CreatedAt  types.String `tfsdk:"created_at"`
 	AdmittedAt types.String `tfsdk:"admitted_at"`
 	StartedAt  types.String `tfsdk:"started_at"`
@@ -82,7 +83,7 @@ func shown(cluster string, r training.Run) run {
 		Accelerator: r.Accelerator, Slices: r.Slices, Chips: r.Chips(),
 		Status: string(r.State), Reason: r.Reason, Message: r.Message, Finished: r.State.Finished(),
 		HostsWanted: r.HostsWanted, HostsReady: r.HostsReady, HostsDone: r.HostsDone,
-		Restarts: r.Restarts, CountedRestarts: r.CountedRestarts, MaxRestarts: r.MaxRestarts,
+		Restarts: r.Restarts, CountedRestarts: r.CountedRestarts, MaxRestarts: r.MaxRestarts, Proxy: r.ProxyAddress,
 		CreatedAt: stamp(r.Created), AdmittedAt: stamp(r.AdmittedAt), StartedAt: stamp(r.Started), FinishedAt: stamp(r.Finished),
 	}
 }

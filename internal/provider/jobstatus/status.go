@@ -66,11 +66,12 @@ func runSchema() map[string]schema.Attribute {
 		"hosts_ready":   number("How many of them are ready."),
 		"hosts_done":    number("How many of them have finished."),
 		"restarts":      number("How often it restarted, for whatever reason."), "counted_restarts": number("How often it restarted over a crash, which `max_restarts` limits."),
-		"max_restarts": number("How many crashes it is forgiven."),
-		"created_at":   text("When it was created (RFC 3339)."),
-		"admitted_at":  text("When its queue admitted it, or null."),
-		"started_at":   text("When all its hosts were ready, or it was admitted, or null."),
-		"finished_at":  text("When it ended, or null."),
+		"max_restarts":  number("How many crashes it is forgiven."),
+		"proxy_address": text("Where a Pathways job takes JAX clients, within the cluster; empty for other jobs."),
+		"created_at":    text("When it was created (RFC 3339)."),
+		"admitted_at":   text("When its queue admitted it, or null."),
+		"started_at":    text("When all its hosts were ready, or it was admitted, or null."),
+		"finished_at":   text("When it ended, or null."),
 	}
 }
 
