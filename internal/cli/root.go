@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/accelerators"
@@ -18,6 +19,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/configcmd"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/jobs"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/near"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/queues"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/sandboxcmd"
@@ -52,7 +54,7 @@ Terraform's provider "tpu" manages the same clusters, slices, queues and jobs.`,
 	root.SetIn(s.In)
 	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "say more: log what is asked of which server, on standard error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usagef("%w\nSee: %s --help", err, cmd.CommandPath())
+		return exit.Usagef("%w%s\nSee: %s --help", err, nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(jobs.Commands(s)...)
 	root.AddCommand(slices.New(s), accelerators.New(s), clusters.New(s), queues.New(s), configcmd.New(s), sandboxcmd.New(s), version.New(s, build))
@@ -85,6 +87,17 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		message += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return errors.New(message + "\nSee: tpuctl --help")
+}
+
+// nearFlag is which flag may have been meant by one that there is not.
+func nearFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return near.Hint("--"+unknown.GetSpecifiedName(), names)
 }
 
 func withLogger(ctx context.Context, s *term.Streams, verbose bool) context.Context {

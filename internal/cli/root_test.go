@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/contexts"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/version"
 )
@@ -19,12 +21,37 @@ var build = version.Build{
 	},
 }
 
+// The help of commands that people see jobs and clusters by.
+func TestHelp(t *testing.T) {
+	for _, line := range []string{"list", "status", "logs", "wait", "delete", "queues", "cluster", "cluster list", "cluster describe", "cluster credentials",
+		"config", "config set", "config use", "config get", "config list", "config delete"} {
+		_, out, _ := tpuctl(t, append(strings.Fields(line), "--help")...)
+		clitest.Golden(t, filepath.Join("help", strings.ReplaceAll(line, " ", "-")+".txt"), out)
+	}
+}
+
+// A shell's completion of live names is silent where there are none to find.
+func TestCompletionIsSilent(t *testing.T) {
+	for _, line := range []string{"list --namespace", "list --queue", "list --cluster", "list --context", "queues", "cluster describe", "config use", "status", "logs train --namespace"} {
+		code, out, err := tpuctl(t, append(append([]string{"__complete"}, strings.Fields(line)...), "")...)
+		if code != exit.OK || out != ":4\n" || strings.Contains(err, "tpuctl:") {
+			t.Errorf("%s: exit code %d, %q, %q", line, code, out, err)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if code, out, _ := tpuctl(t, "completion", shell); code != exit.OK || !strings.Contains(out, "tpuctl") {
+			t.Errorf("%s: exit code %d, %d bytes", shell, code, len(out))
+		}
+	}
+}
+
 // tpuctl runs a command line as main does.
 func tpuctl(t *testing.T, args ...string) (code int, out, err string) {
 	t.Helper()
 	for _, name := range []string{"TPU_CLUSTER", "TPU_GKE_ENDPOINT", "GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"} {
 		t.Setenv(name, "")
 	}
+	t.Setenv(contexts.Variable, filepath.Join(t.TempDir(), "config.yaml"))
 	s, stdout, stderr := clitest.Streams(0, false)
 	code = Main(context.Background(), args, s, build)
 	return code, stdout.String(), stderr.String()
@@ -39,6 +66,8 @@ func TestExitCodesAndErrors(t *testing.T) {
 		"a misspelt command":          {"lst", exit.Usage, `there is no command "lst"; did you mean list?`},
 		"a command that is not there": {"frobnicate", exit.Usage, "See: tpuctl --help"},
 		"an unknown flag":             {"list --foo", exit.Usage, "unknown flag: --foo\nSee: tpuctl list --help"},
+		"a misspelt flag":             {"list --namspace x", exit.Usage, "unknown flag: --namspace; did you mean --namespace?"},
+		"a misspelt state":            {"list --state Runing", exit.Usage, "did you mean Running?"},
 		"an unknown format":           {"list -o xml", exit.Usage, "want one of table|wide|json|yaml|name"},
 		"an argument too many":        {"list train", exit.Usage, "unknown command"},
 		"an argument missing":         {"status", exit.Usage, "want the name of one job; 0 were given"},

@@ -39,11 +39,12 @@ const (
 // printer columns of JobSet's own definition. Whether it holds quota its
 // Workload says, which Kueue lets select by the queue that admitted it. What
 // neither ended nor holds quota waits, unless its Workload was deactivated: then
-// its queue does not count it among those that wait.
-func brief(ctx context.Context, c *kube.Client, q Query) (runs []Run, ok bool, err error) {
+// its queue does not count it among those that wait. namespaces are some that
+// have such jobs.
+func brief(ctx context.Context, c *kube.Client, q Query, namespaces map[string]bool) (runs []Run, ok bool, err error) {
 	b := &briefing{c: c, q: q, columns: map[string]map[string]columns{}, holds: map[string]bool{}, sets: map[string]*jobset.JobSet{}}
 	var work errgroup.Group
-	work.Go(func() error { return b.names(ctx) })
+	work.Go(func() error { return b.names(ctx, namespaces) })
 	work.Go(func() error { return b.holders(ctx) })
 	work.Go(func() error { return list(ctx, c, &b.queues, client.InNamespace(q.Namespace)) })
 	if err := work.Wait(); err != nil {
@@ -92,22 +93,12 @@ type columns struct {
 	restarts  int
 }
 
-// names reads the metadata, and then the Table of each namespace that has jobs:
-// rows without objects do not say their namespace.
-func (b *briefing) names(ctx context.Context) error {
-	var page metav1.PartialObjectMetadataList
-	page.SetGroupVersionKind(jobset.GroupVersion.WithKind("JobSetList"))
-	if err := list(ctx, b.c, &page, b.q.options()...); err != nil {
-		return err
-	}
-	b.metas = page.Items
-	namespaces := map[string]bool{}
-	for i := range b.metas {
-		namespaces[b.metas[i].Namespace] = true
-	}
+// names reads the metadata, and the Table of each namespace that has jobs: rows
+// without objects do not say their namespace. Those of known are read meanwhile.
+func (b *briefing) names(ctx context.Context, known map[string]bool) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(readers)
-	for ns := range namespaces {
+	table := func(ns string) {
 		work.Go(func() error {
 			rows, err := b.table(ctx, ns)
 			b.mu.Lock()
@@ -115,6 +106,23 @@ func (b *briefing) names(ctx context.Context) error {
 			b.columns[ns] = rows
 			return err
 		})
+	}
+	for ns := range known {
+		table(ns)
+	}
+	var page metav1.PartialObjectMetadataList
+	page.SetGroupVersionKind(jobset.GroupVersion.WithKind("JobSetList"))
+	if err := list(ctx, b.c, &page, b.q.options()...); err != nil {
+		_ = work.Wait()
+		return err
+	}
+	b.metas = page.Items
+	asked := maps.Clone(known)
+	for i := range b.metas {
+		if ns := b.metas[i].Namespace; !asked[ns] {
+			asked[ns] = true
+			table(ns)
+		}
 	}
 	return work.Wait()
 }

@@ -60,11 +60,12 @@ type Listing struct {
 	Brief bool
 }
 
-// few is how many jobs are read whole without a thought: some 4 KiB each.
-const few = 250
+// few is how many jobs are read whole without a thought: some 4 KiB each. The
+// first few of a long list are read in vain.
+const few = 100
 
-// Select lists runs, and transfers as little as it can. Up to a few hundred are
-// read whole. Of a longer list, which is mostly jobs that wait, the server sends
+// Select lists runs, and transfers as little as it can. Up to few are read
+// whole. Of a longer list, which is mostly jobs that wait, the server sends
 // names, labels and the columns of its tables, and the whole of those only that
 // hold quota.
 func Select(ctx context.Context, c *kube.Client, q Query) (Listing, error) {
@@ -77,7 +78,11 @@ func Select(ctx context.Context, c *kube.Client, q Query) (Listing, error) {
 		return Listing{}, err
 	}
 	if first.Continue != "" {
-		runs, ok, err := brief(ctx, c, q)
+		namespaces := map[string]bool{}
+		for i := range first.Items {
+			namespaces[first.Items[i].Namespace] = true
+		}
+		runs, ok, err := brief(ctx, c, q, namespaces)
 		if err != nil || ok {
 			return Listing{Runs: sorted(runs), Brief: true}, err
 		}

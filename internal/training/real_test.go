@@ -272,7 +272,7 @@ func brieflyListed(ctx context.Context, t *testing.T, cl *kube.Client) {
 		// What stands may change between two looks: once they agree they do.
 		var diff string
 		if err := until(ctx, func() bool {
-			got, ok, err := training.Brief(ctx, cl, q)
+			got, ok, err := training.Brief(ctx, cl, q, map[string]bool{})
 			if err != nil || !ok {
 				diff = fmt.Sprint("not brief: ", ok, err)
 				return false

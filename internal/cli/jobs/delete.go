@@ -55,6 +55,7 @@ says that it is gone.`,
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(states(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	o.target.AddFlags(cmd)
+	completeNames(cmd, &o.target)
 	return cmd
 }
 

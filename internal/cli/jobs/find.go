@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/near"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -59,17 +60,17 @@ const few = 5
 // suggest names the jobs there are, or those whose names are near, or says why
 // there can be none, or how to see them all.
 func suggest(ctx context.Context, source Source, err error, name string, runs []training.Run) error {
-	var all, near []string
+	var all, like []string
 	for _, r := range runs {
 		path := r.Namespace + "/" + r.Name
 		all = append(all, path)
-		if strings.Contains(r.Name, name) || strings.Contains(name, r.Name) {
-			near = append(near, path)
+		if strings.Contains(r.Name, name) || strings.Contains(name, r.Name) || len(near.To(name, []string{r.Name})) > 0 {
+			like = append(like, path)
 		}
 	}
 	switch {
-	case len(near) > 0 && len(near) <= few:
-		return fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+	case len(like) > 0 && len(like) <= few:
+		return fmt.Errorf("%w; did you mean %s?", err, strings.Join(like, " or "))
 	case len(all) > 0 && len(all) <= few:
 		return fmt.Errorf("%w; there is %s", err, strings.Join(all, ", "))
 	}

@@ -276,7 +276,7 @@ func TestStatusFinds(t *testing.T) {
 		usage  bool
 		want   string // in the error
 	}{
-		"a slip of the pen":         {sample(), []string{"trian"}, false, "there is no job trian in any namespace; there is research/train, research/wait-for-it, vision/eval"},
+		"a slip of the pen":         {sample(), []string{"trian"}, false, "there is no job trian in any namespace; did you mean research/train?"},
 		"a part of a name":          {sample(), []string{"wait"}, false, "did you mean research/wait-for-it?"},
 		"not in that namespace":     {sample(), []string{"-n", "vision", "train"}, false, "there is no job train in namespace vision of cluster c; there is vision/eval"},
 		"nothing there":             {fake{}, []string{"train"}, false, "there is no job train in any namespace; tpuctl list shows all jobs"},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/near"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
@@ -40,7 +41,7 @@ func newList(d Deps) *cobra.Command {
 stand, and why. HOSTS are those ready or done, of those wanted.
 
 The server chooses by queue, owner, experiment, label and namespace. Of more than
-a few hundred jobs, those that wait or have ended are listed without a reason and
+a hundred jobs, those that wait or have ended are listed without a reason and
 their times; -o wide, json and yaml read them all the same, which takes longer.`,
 		Example: `  tpuctl list
   tpuctl list --owner ada --watch
@@ -60,6 +61,7 @@ their times; -o wide, json and yaml read them all the same, which takes longer.`
 	f.DurationVar(&o.interval, "interval", 2*time.Second, "with --watch, how often to look")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(states(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	o.target.AddFlags(cmd)
+	completeNames(cmd, &o.target)
 	output.AddFlag(cmd, &o.format)
 	return cmd
 }
@@ -159,7 +161,7 @@ func parseStates(names []string) ([]training.State, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(training.States, func(s training.State) bool { return strings.EqualFold(string(s), name) })
 		if i < 0 {
-			return nil, exit.Usagef("there is no state %q: a job is one of %s", name, states())
+			return nil, exit.Usagef("there is no state %q: a job is one of %s%s", name, states(), near.Hint(name, strings.Split(states(), ", ")))
 		}
 		parsed = append(parsed, training.States[i])
 	}

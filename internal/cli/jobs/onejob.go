@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -34,6 +35,16 @@ func (o *oneJob) add(cmd *cobra.Command, do func(context.Context, Cluster, train
 	}
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the job's namespace (looked for in all by default)")
 	o.target.AddFlags(cmd)
+	completeNames(cmd, &o.target)
+}
+
+// completeNames completes the flags that name what the cluster has.
+func completeNames(cmd *cobra.Command, t *target.Options) {
+	for flag, read := range map[string]func(context.Context, *kube.Client) ([]string, error){"namespace": target.Namespaces, "queue": target.Queues} {
+		if cmd.Flags().Lookup(flag) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(flag, target.Names(t, read))
+		}
+	}
 }
 
 func oneName(_ *cobra.Command, args []string) error {
@@ -55,11 +66,11 @@ func completeJobs(cmd *cobra.Command, d Deps, t target.Options, namespace string
 	defer cancel()
 	source, err := d.Open(ctx, t)
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	all, err := source.Select(ctx, training.Query{Namespace: namespace})
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
 	for _, r := range all.Runs {

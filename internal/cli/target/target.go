@@ -45,6 +45,7 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	f.StringVar(&o.KubeContext, "kube-context", "", "a context of the kubeconfig instead: any cluster with JobSet and Kueue")
 	f.StringVar(&o.Context, "context", "", "a cluster that `tpuctl config` has named (env TPU_CONTEXT); the current one by default")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig to read with --kube-context (env KUBECONFIG)")
+	o.completions(cmd)
 }
 
 // withContext fills empty fields from the context that is meant, if one is: by
