@@ -67,7 +67,7 @@ func TestExitCodesAndErrors(t *testing.T) {
 		"a command that is not there": {"frobnicate", exit.Usage, "See: tpuctl --help"},
 		"an unknown flag":             {"list --foo", exit.Usage, "unknown flag: --foo\nSee: tpuctl list --help"},
 		"a misspelt flag":             {"list --namspace x", exit.Usage, "unknown flag: --namspace; did you mean --namespace?"},
-		"a misspelt state":            {"list --state Runing", exit.Usage, "did you mean Running?"},
+		"a misspelt state":            {"list --state Rnning", exit.Usage, "did you mean Running?"},
 		"an unknown format":           {"list -o xml", exit.Usage, "want one of table|wide|json|yaml|name"},
 		"an argument too many":        {"list train", exit.Usage, "unknown command"},
 		"an argument missing":         {"status", exit.Usage, "want the name of one job; 0 were given"},

@@ -132,7 +132,7 @@ type poolView struct {
 func viewOf(n gke.ClusterName, c *containerpb.Cluster, pools bool) view {
 	v := view{
 		Name: n.String(), Status: status(c.GetStatus().String()), Message: conditions(c.GetConditions()), Version: c.GetCurrentMasterVersion(),
-		Endpoint: c.GetEndpoint(), Network: c.GetNetwork(), Subnetwork: c.GetSubnetwork(), Nodes: c.GetCurrentNodeCount(), //nolint:staticcheck // the only count there is
+		Endpoint: c.GetEndpoint(), Network: c.GetNetwork(), Subnetwork: c.GetSubnetwork(), Nodes: c.GetCurrentNodeCount(),
 		Created: c.GetCreateTime(), Labels: c.GetResourceLabels(), Console: Console(n),
 	}
 	if ch := c.GetReleaseChannel().GetChannel(); ch != containerpb.ReleaseChannel_UNSPECIFIED {

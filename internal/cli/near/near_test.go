@@ -9,7 +9,7 @@ import (
 func TestTo(t *testing.T) {
 	known := []string{"Pending", "Admitted", "Running", "Restarting", "namespace", "name", "train", "train-2"}
 	for word, want := range map[string][]string{
-		"Runing": {"Running"}, "runnign": {"Running"}, "Run": {"Running"}, "pendign": {"Pending"}, "naemspace": {"namespace"},
+		"Rnning": {"Running"}, "runnign": {"Running"}, "Run": {"Running"}, "pendign": {"Pending"}, "naemspace": {"namespace"},
 		"trian": {"train"}, "trai": {"train", "train-2"}, "nam": {"name", "namespace"}, "x": nil, "": nil, "something": nil,
 	} {
 		if diff := cmp.Diff(want, To(word, known)); diff != "" {
