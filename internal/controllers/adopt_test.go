@@ -39,6 +39,12 @@ func TestOwnershipAfterAdoption(t *testing.T) {
 			[]metav1.ManagedFieldsEntry{owns("Helm", update, "", "paused"), owns("kubectl-edit", update, "", "replicas")},
 			map[string]string{kube.FieldManager: "paused replicas"},
 		},
+		// Helm writes as "helm", the name of its program; Helm 4 by server-side
+		// apply; who runs it inside something else writes under that name.
+		"helm":                     {[]metav1.ManagedFieldsEntry{owns("helm", update, "", "paused")}, map[string]string{kube.FieldManager: "paused"}},
+		"helm --server-side":       {[]metav1.ManagedFieldsEntry{owns("helm", apply, "", "paused")}, map[string]string{kube.FieldManager: "paused"}},
+		"Flux's helm-controller":   {[]metav1.ManagedFieldsEntry{owns("helm-controller", apply, "", "paused")}, map[string]string{kube.FieldManager: "paused"}},
+		"Terraform's helm_release": {[]metav1.ManagedFieldsEntry{owns("terraform-provider-helm_v3.0.2_x5", update, "", "paused")}, map[string]string{kube.FieldManager: "paused"}},
 		"beside controllers": {
 			[]metav1.ManagedFieldsEntry{owns("kubectl", apply, "", "paused"), owns("kueue", update, "", "caBundle"), owns("kube-controller-manager", update, "status", "x")},
 			map[string]string{kube.FieldManager: "paused", "kueue": "caBundle", "kube-controller-manager": "x"},

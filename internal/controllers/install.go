@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,13 +64,16 @@ func Install(ctx context.Context, cl *kube.Client, c Config, o Options) (Status,
 			return Status{}, err
 		}
 		if s.wait != nil {
-			if err := s.wait(ctx, cl, s.objects); err != nil {
+			if err := s.wait(ctx, cl, s.objects, o); err != nil {
 				return Status{}, err
 			}
 		}
 	}
 	o.say("Waiting for the controllers")
 	if err := waitReady(ctx, cl, c); err != nil {
+		return Status{}, err
+	}
+	if err := remake(ctx, cl, objs, o); err != nil {
 		return Status{}, err
 	}
 	if before {
@@ -108,7 +112,7 @@ type stage struct {
 	title   string
 	kinds   []string
 	objects []*unstructured.Unstructured
-	wait    func(context.Context, *kube.Client, []*unstructured.Unstructured) error
+	wait    func(context.Context, *kube.Client, []*unstructured.Unstructured, Options) error
 }
 
 // stages sorts objects by what must be there before what. Webhooks come last:
@@ -185,8 +189,12 @@ func remakable(obj *unstructured.Unstructured, err error) bool {
 	return false
 }
 
-// waitEstablished waits until the API server serves every definition.
-func waitEstablished(ctx context.Context, cl *kube.Client, objs []*unstructured.Unstructured) error {
+// errDeleted: what was written is gone, because it was being deleted already.
+var errDeleted = errors.New("somebody deleted it")
+
+// waitEstablished waits until the API server serves every definition. One whose
+// deletion ended meanwhile is written again.
+func waitEstablished(ctx context.Context, cl *kube.Client, objs []*unstructured.Unstructured, o Options) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for _, obj := range objs {
@@ -194,25 +202,38 @@ func waitEstablished(ctx context.Context, cl *kube.Client, objs []*unstructured.
 			continue
 		}
 		g.Go(func() error {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			crd.Name = obj.GetName()
-			return cl.Until(ctx, crd, func(found bool) (bool, error) {
-				if !found {
-					return false, nil
+			for {
+				err := established(ctx, cl, obj.GetName())
+				if !errors.Is(err, errDeleted) {
+					return err
 				}
-				for _, cond := range crd.Status.Conditions {
-					if cond.Type == apiextensionsv1.NamesAccepted && cond.Status == apiextensionsv1.ConditionFalse {
-						return false, fmt.Errorf("definition %s on cluster %s is refused: %s", crd.Name, cl.Name, cond.Message)
-					}
-					if cond.Type == apiextensionsv1.Established && cond.Status == apiextensionsv1.ConditionTrue {
-						return true, nil
-					}
+				if err := apply(ctx, cl, obj, o); err != nil {
+					return err
 				}
-				return false, nil
-			})
+			}
 		})
 	}
 	return g.Wait()
+}
+
+// established waits until the API server serves a definition.
+func established(ctx context.Context, cl *kube.Client, name string) error {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	crd.Name = name
+	return cl.Until(ctx, crd, func(found bool) (bool, error) {
+		if !found {
+			return false, errDeleted
+		}
+		for _, cond := range crd.Status.Conditions {
+			if cond.Type == apiextensionsv1.NamesAccepted && cond.Status == apiextensionsv1.ConditionFalse {
+				return false, fmt.Errorf("definition %s on cluster %s is refused: %s", crd.Name, cl.Name, cond.Message)
+			}
+			if cond.Type == apiextensionsv1.Established && cond.Status == apiextensionsv1.ConditionTrue {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
 }
 
 // The record on each release's namespace. It is written last and removed by

@@ -39,6 +39,11 @@ func (e *NotReadyError) Unwrap() error { return e.Err }
 // waitReady waits for both rollouts, then for both webhooks to answer: the
 // first requests fail for a while although the Deployments are available.
 func waitReady(ctx context.Context, cl *kube.Client, c Config) error {
+	for _, p := range c.parts() {
+		if err := freshen(ctx, cl, p); err != nil {
+			return err
+		}
+	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, p := range c.parts() {
 		g.Go(func() error { return explain(ctx, cl, p, rollout(gctx, cl, p)) })

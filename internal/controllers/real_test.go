@@ -98,6 +98,39 @@ func TestInstallOnARealCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("deleted definitions, services and priorities are noticed and made anew", func(t *testing.T) {
+		crd := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
+		crd.Name = "admissionchecks.kueue.x-k8s.io"
+		service := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}}
+		service.Namespace, service.Name = "kueue-system", "kueue-controller-manager-metrics-service"
+		priority := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "kueue.x-k8s.io/v1beta2", Kind: "WorkloadPriorityClass"}}
+		priority.Name = "high"
+		// Kueue keeps the check for a moment, and so its definition.
+		check := &kueueapi.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: "held"}, Spec: kueueapi.AdmissionCheckSpec{ControllerName: "example.com/own"}}
+		if err := cl.Apply(ctx, check.DeepCopy(), kube.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, obj := range []client.Object{crd, service, priority} {
+			if err := cl.Remove(ctx, obj, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		status, err := controllers.Observe(ctx, cl, controllers.Config{})
+		if said := strings.Join(status.Missing, "\n"); err != nil || status.State != controllers.Incomplete ||
+			!strings.Contains(said, crd.Name) || !strings.Contains(said, service.Name) || !strings.Contains(said, "WorkloadPriorityClass high") {
+			t.Fatalf("the cluster is %q (%v), missing %s", status.State, err, said)
+		}
+		if status, err = controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{Progress: progress}); err != nil || status.State != controllers.Ready {
+			t.Fatalf("after the repair the cluster is %q (%v), missing %v", status.State, err, status.Missing)
+		}
+		if err := cl.Apply(ctx, check, kube.ApplyOptions{}); err != nil {
+			t.Errorf("with the definition made anew: %v", err)
+		}
+		if err := cl.Remove(ctx, check, true); err != nil {
+			t.Error(err)
+		}
+	})
+
 	t.Run("another tool's field is a conflict that names it", func(t *testing.T) {
 		scale(t, cl, "kueue", 3, "kubectl")
 		_, err := controllers.Install(ctx, cl, controllers.Config{}, controllers.Options{})

@@ -58,6 +58,13 @@ func Observe(ctx context.Context, cl *kube.Client, c Config) (Status, error) {
 			g.Go(func() error { return look(gctx, cl) })
 		}
 	}
+	var changed []string // of the default priorities
+	if !c.NoPriorities && !c.Kueue.Disabled {
+		g.Go(func() (err error) {
+			changed, err = changedPriorities(gctx, cl)
+			return err
+		})
+	}
 	if err := g.Wait(); err != nil {
 		return Status{}, err
 	}
@@ -85,6 +92,18 @@ func Observe(ctx context.Context, cl *kube.Client, c Config) (Status, error) {
 	}
 	if gone == len(ps) {
 		s.State = Absent
+		return s, nil
+	}
+	for _, p := range ps {
+		lines, err := lost(ctx, cl, c, p)
+		if err != nil {
+			return Status{}, err
+		}
+		changed = append(lines, changed...)
+	}
+	if len(changed) > 0 {
+		s.State = Incomplete
+		s.Missing = append(s.Missing, changed...)
 	}
 	return s, nil
 }
@@ -113,6 +132,7 @@ func (o *observation) looks(p part) []func(context.Context, *kube.Client) error 
 			m := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: group + "/" + version, Kind: kind}}
 			m.Name = name
 			*found, err = cl.Fetch(ctx, m)
+			*found = *found && m.DeletionTimestamp == nil // whoever deletes it has all of it gone
 			return err
 		}
 	}

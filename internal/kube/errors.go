@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,6 +63,10 @@ func (e *Error) Hint() string {
 		return webhookHint(e.Err)
 	case apierrors.IsUnauthorized(e.Err):
 		return "The cluster does not accept these credentials. Check which account is in use and that it belongs to the cluster's project."
+	case terminating(e.Err):
+		return "Somebody is deleting what it is in. Wait until that is gone and make it again first, then apply again."
+	case exceeded(e.Err):
+		return "A ResourceQuota of the namespace allows no more. See kubectl describe resourcequota -A."
 	case apierrors.IsForbidden(e.Err):
 		return "The account may not do this. It needs roles/container.developer on the project, or a Kubernetes role that allows the verb."
 	case Untrusted(e.Err):
@@ -70,6 +75,19 @@ func (e *Error) Hint() string {
 		return "The cluster's API server does not answer. Check that the cluster is running, and that this machine may reach its endpoint (authorized networks, private endpoint, proxy)."
 	}
 	return ""
+}
+
+// terminating tells whether something cannot be made because its namespace, or
+// the definition of its kind, is being deleted.
+func terminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) ||
+		apierrors.IsForbidden(err) && strings.Contains(err.Error(), "create not allowed while custom resource definition is terminating") ||
+		apierrors.IsForbidden(err) && strings.Contains(err.Error(), "because it is being terminated")
+}
+
+// exceeded tells whether a ResourceQuota forbids it.
+func exceeded(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota:")
 }
 
 // webhookService is where the API server sends a webhook's calls, as its message

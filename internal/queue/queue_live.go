@@ -181,5 +181,29 @@ func (q *Queue) readDoors(cq *kueue.ClusterQueue, doors []kueue.LocalQueue, had 
 			}
 		}
 	}
+	if opened := widened(cq.Spec.NamespaceSelector); opened != "" {
+		in[opened] = true
+	}
 	q.Namespaces = slices.Sorted(maps.Keys(in))
+}
+
+// widened is how a selector shows that lets in namespaces by more than their
+// names: "*" for all of them, otherwise the selector itself. No namespace has
+// such a name, so a plan shows it, and an apply takes it back.
+func widened(s *metav1.LabelSelector) string {
+	if s == nil {
+		return ""
+	}
+	if len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
+		return "*"
+	}
+	for _, e := range s.MatchExpressions {
+		if e.Key == LabelNamespaceName && e.Operator == metav1.LabelSelectorOpIn {
+			return "" // by name, and perhaps less than that
+		}
+	}
+	if _, ok := s.MatchLabels[LabelNamespaceName]; ok {
+		return ""
+	}
+	return metav1.FormatLabelSelector(s)
 }

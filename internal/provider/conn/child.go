@@ -59,8 +59,8 @@ func NeedsControllers(err error) error {
 	if !meta.IsNoMatchError(err) {
 		return err
 	}
-	return fmt.Errorf("%w\nJobSet and Kueue are not installed on the cluster. Add a tpu_job_controllers for it, and refer to it "+
-		"(cluster = tpu_job_controllers.NAME.cluster, or depends_on) so that it is installed first", err)
+	return fmt.Errorf("%w\nJobSet and Kueue, or some of their definitions, are not installed on the cluster. Add a tpu_job_controllers for it, "+
+		"or apply the one that there is again, and refer to it (cluster = tpu_job_controllers.NAME.cluster, or depends_on) so that it is installed first", err)
 }
 
 // Owner is the configuration's name, or "".

@@ -3,6 +3,7 @@ package jobcontrollers_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueueapi "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/controllers"
@@ -26,7 +28,7 @@ func installed(t *testing.T, g *acctest.GKE, c controllers.Config) *kube.Client 
 	t.Helper()
 	somewhere := metav1.ObjectMeta{Namespace: "somewhere"}
 	g.Cluster.Keep(t, &corev1.Namespace{}, &appsv1.Deployment{ObjectMeta: somewhere}, &corev1.ConfigMap{ObjectMeta: somewhere},
-		&apiextensionsv1.CustomResourceDefinition{}, &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{})
+		&corev1.Service{ObjectMeta: somewhere}, &kueueapi.WorkloadPriorityClass{}, &apiextensionsv1.CustomResourceDefinition{}, &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{})
 	k := g.Cluster.Client(t)
 	objs, err := controllers.Objects(c)
 	if err != nil {
@@ -40,11 +42,11 @@ func installed(t *testing.T, g *acctest.GKE, c controllers.Config) *kube.Client 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, obj := range objs {
+	for _, obj := range append(objs, controllers.Priorities()...) {
 		switch obj.GetKind() {
 		case "Namespace":
 			obj.SetAnnotations(map[string]string{"terraform-provider-tpu/job-controllers": string(record), "terraform-provider-tpu/job-controllers-hash": hash})
-		case "CustomResourceDefinition", "Deployment", "ConfigMap", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
+		case "CustomResourceDefinition", "Deployment", "ConfigMap", "Service", "WorkloadPriorityClass", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
 		default:
 			continue
 		}
@@ -53,6 +55,14 @@ func installed(t *testing.T, g *acctest.GKE, c controllers.Config) *kube.Client 
 		}
 	}
 	return k
+}
+
+// byHand patches an object, or deletes it where there is no patch.
+func byHand(ctx context.Context, k *kube.Client, obj client.Object, patch string) error {
+	if patch == "" {
+		return k.Remove(ctx, obj, false)
+	}
+	return k.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
 // What somebody changes is named in to_repair and planned to be repaired, with
@@ -88,6 +98,7 @@ func TestDrift(t *testing.T) {
 	}
 	inSystem := metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-controller-manager"}
 	const container = `{"spec":{"template":{"spec":{"containers":[{"name":"manager","image":"registry.k8s.io/kueue/kueue:%s"}]}}}}`
+	var removed []string // for good
 	for _, tt := range []struct {
 		obj         client.Object
 		patch, back string
@@ -98,10 +109,16 @@ func TestDrift(t *testing.T) {
 			"Deployment kueue-system/kueue-controller-manager has 0 replicas, want 1", []string{"status", "to_repair"}},
 		{&appsv1.Deployment{ObjectMeta: inSystem}, strings.Replace(container, "%s", "v0.18.0", 1), strings.Replace(container, "%s", controllers.KueueVersion, 1),
 			"runs image registry.k8s.io/kueue/kueue:v0.18.0, want", []string{"kueue_version", "status", "to_repair"}},
+		{&kueueapi.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}}, `{"value":5}`, `{"value":750}`,
+			"WorkloadPriorityClass high has value 5, want 750", []string{"status", "to_repair"}},
+		{&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-webhook-service"}}, "", "",
+			"Service kueue-system/kueue-webhook-service does not exist", []string{"status", "to_repair"}},
+		{&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "admissionchecks.kueue.x-k8s.io"}}, "", "",
+			"CustomResourceDefinition admissionchecks.kueue.x-k8s.io does not exist", []string{"status", "to_repair"}},
 		{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "jobset-system"}}, `{"metadata":{"annotations":{"terraform-provider-tpu/job-controllers-hash":null}}}`, "",
 			"the last install of JobSet did not finish", []string{"status", "to_repair"}},
 	} {
-		if err := k.Patch(t.Context(), tt.obj, client.RawPatch("application/merge-patch+json", []byte(tt.patch))); err != nil {
+		if err := byHand(t.Context(), k, tt.obj, tt.patch); err != nil {
 			t.Fatal(err)
 		}
 		now, text := p.Refresh(r)
@@ -109,12 +126,15 @@ func TestDrift(t *testing.T) {
 			t.Fatalf("refresh: %v %s", now, text)
 		}
 		repair, _ := now.State["to_repair"].([]any)
-		if len(repair) != 1 || !strings.Contains(repair[0].(string), tt.repair) {
+		if len(repair) != 1+len(removed) || !strings.Contains(fmt.Sprint(repair), tt.repair) {
 			t.Errorf("to repair: %v, want %q", repair, tt.repair)
 		}
 		changed := p.Plan(typ, now, config).Changed
 		if slices.Sort(changed); !slices.Equal(changed, tt.changed) {
 			t.Errorf("%s: planned (-want +got):\n%s", tt.repair, cmp.Diff(tt.changed, changed))
+		}
+		if tt.patch == "" {
+			removed = append(removed, tt.repair)
 		}
 		if tt.back != "" {
 			if err := k.Patch(t.Context(), tt.obj, client.RawPatch("application/merge-patch+json", []byte(tt.back))); err != nil {

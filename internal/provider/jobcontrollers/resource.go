@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/controllers"
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
@@ -142,6 +143,9 @@ func (r *Resource) install(ctx context.Context, m *model, timeout time.Duration,
 		Adopt:    m.Adopt.ValueBool(),
 		Progress: progress(ctx),
 	})
+	if apierrors.IsConflict(err) {
+		err = fmt.Errorf("%w (adopt = true)", err)
+	}
 	if err != nil {
 		conn.AddError(diags, "Cannot install the job controllers", err)
 		return
