@@ -13,7 +13,11 @@ import (
 // Validate checks what the API server would refuse, or undo.
 func (n Namespace) Validate() error {
 	p := &problems{what: "namespace " + n.Name}
-	p.note(CheckNamespace(n.Name))
+	if err := CheckNamespace(n.Name); err != nil {
+		p.note(err)
+	} else if SystemNamespace(n.Name) {
+		p.add("it belongs to Kubernetes, GKE or the job controllers, and a destroy would delete it: jobs run in namespaces of their own")
+	}
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
 		if err := checkLabel(key, n.Labels[key]); err != nil {
 			p.add("%w", err)

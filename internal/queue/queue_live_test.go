@@ -107,10 +107,12 @@ func TestChangesByHandShow(t *testing.T) {
 		"threshold": {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) {
 			q.Spec.Preemption.BorrowWithinCohort.MaxPriorityThreshold = nil
 		}, func(q *queue.Queue) { q.Preemption.MaxPriority = nil }},
-		"preference":   {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) { q.Spec.FlavorFungibility.Preference = nil }, func(q *queue.Queue) { q.Fungibility.Preference = "" }},
-		"weight":       {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) { q.Spec.FairSharing = nil }, func(q *queue.Queue) { q.Weight = nil }},
-		"admission":    {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) { q.Spec.AdmissionScope = nil }, func(q *queue.Queue) { q.Admission = "" }},
-		"checks":       {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) { q.Spec.AdmissionChecksStrategy = nil }, func(q *queue.Queue) { q.Checks = nil }},
+		"preference": {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) { q.Spec.FlavorFungibility.Preference = nil }, func(q *queue.Queue) { q.Fungibility.Preference = "" }},
+		"weight":     {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) { q.Spec.FairSharing = nil }, func(q *queue.Queue) { q.Weight = nil }},
+		"admission":  {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) { q.Spec.AdmissionScope = nil }, func(q *queue.Queue) { q.Admission = "" }},
+		"checks":     {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) { q.Spec.AdmissionChecksStrategy = nil }, func(q *queue.Queue) { q.Checks = nil }},
+		"opened to all": {func(c *kueue.ClusterQueue, _ *[]kueue.LocalQueue) { c.Spec.NamespaceSelector = &metav1.LabelSelector{} },
+			func(q *queue.Queue) { q.Namespaces = []string{"*", "team-a", "team-b"} }},
 		"door deleted": {func(_ *kueue.ClusterQueue, d *[]kueue.LocalQueue) { *d = (*d)[:1] }, func(q *queue.Queue) { q.Namespaces, q.Stopped = []string{"team-a"}, nil }},
 		"door opened":  {func(_ *kueue.ClusterQueue, d *[]kueue.LocalQueue) { (*d)[1].Spec.StopPolicy = nil }, func(q *queue.Queue) { q.Stopped = nil }},
 		"door's weight": {func(_ *kueue.ClusterQueue, d *[]kueue.LocalQueue) { (*d)[0].Spec.FairSharing = nil },
@@ -125,7 +127,7 @@ func TestChangesByHandShow(t *testing.T) {
 			func(q *queue.Queue) { q.Namespaces, q.Stopped, q.Weights = nil, nil, nil }},
 		"selected by another label": {func(q *kueue.ClusterQueue, _ *[]kueue.LocalQueue) {
 			q.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
-		}, func(q *queue.Queue) { q.Namespaces, q.Stopped, q.Weights = nil, nil, nil }},
+		}, func(q *queue.Queue) { q.Namespaces, q.Stopped, q.Weights = []string{"team=a"}, nil, nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := everything(t)

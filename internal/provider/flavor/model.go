@@ -94,6 +94,9 @@ func (m *model) Write(ctx context.Context, w *kubeobject.Writer[model]) error {
 	}
 	m.show(ctx, f, w.Diags)
 	if t := f.TopologyObject(); t != nil {
+		if err := stays(ctx, w.Client, f.Name); err != nil {
+			return err
+		}
 		if err := w.Claim(ctx, t); err != nil {
 			return err
 		}

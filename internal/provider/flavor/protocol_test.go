@@ -288,6 +288,16 @@ func TestTopology(t *testing.T) {
 			t.Errorf("%s: said %q", name, plan.Text)
 		}
 	}
+	// Somebody deletes the Topology, which the flavor keeps.
+	edit(t, k, topology, `{"metadata":{"finalizers":["kueue.x-k8s.io/resource-in-use"]}}`)
+	if err := k.Remove(t.Context(), topology, false); err != nil {
+		t.Fatal(err)
+	}
+	r, _ = p.Refresh(r)
+	if kept, text := p.Apply(typ, r, config); kept == nil || !strings.Contains(text, "somebody deleted Topology v6e") || !strings.Contains(text, "-replace") {
+		t.Errorf("a Topology that is being deleted: %v %s", kept, text)
+	}
+	edit(t, k, topology, `{"metadata":{"finalizers":null}}`)
 	if left, text := p.Destroy(r); left != nil || text != "" {
 		t.Errorf("destroy: %v %s", left, text)
 	}

@@ -188,6 +188,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		"name":               {object{"name": "Research"}, "lowercase"},
 		"system":             {object{"name": "kube-jobs"}, "belong to Kubernetes"},
+		"controllers'":       {object{"name": "kueue-system"}, "belongs to Kubernetes, GKE or the job controllers"},
+		"the default":        {object{"name": "default"}, "namespaces of their own"},
 		"label":              {object{"labels": object{"a b": "c"}}, "a b"},
 		"the name's label":   {object{"labels": object{"kubernetes.io/metadata.name": "other"}}, "Kubernetes sets it"},
 		"our label":          {object{"labels": object{"app.kubernetes.io/managed-by": "me"}}, "leave it out"},
