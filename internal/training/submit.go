@@ -113,8 +113,9 @@ func Rehearse(ctx context.Context, c *kube.Client, s Spec) (*jobset.JobSet, erro
 }
 
 // Submit creates the job, and retries while the webhooks are not up yet. A
-// taken name is an *ExistsError, a missing queue a *QueueNotFoundError. It creates and never applies: a job's spec
-// cannot change, and much of a stored one is Kueue's.
+// taken name is an *ExistsError, a missing queue a *QueueNotFoundError. It creates
+// and never applies: a job's spec cannot change, and much of a stored one is
+// Kueue's. What a job of this very Spec still lacks it gets.
 func Submit(ctx context.Context, c *kube.Client, s Spec) (*jobset.JobSet, error) {
 	if err := checkQueue(ctx, c, s); err != nil {
 		return nil, err
@@ -137,9 +138,14 @@ func Submit(ctx context.Context, c *kube.Client, s Spec) (*jobset.JobSet, error)
 			} else if found {
 				exists.Same = had.Annotations[AnnotationSpecHash] == s.Hash()
 			}
+			if exists.Same { // whoever made it may have ended before its files
+				if err := EnsureFiles(ctx, c, s, had); err != nil {
+					return nil, err
+				}
+			}
 			// After an unclear answer the object may be our own first try.
 			if exists.Same && attempt > 0 {
-				return had, EnsureFiles(ctx, c, s, had)
+				return had, nil
 			}
 			return nil, exists
 		case kube.Transient(err):
