@@ -54,7 +54,7 @@ Terraform's provider "tpu" manages the same clusters, slices, queues and jobs.`,
 	root.SetIn(s.In)
 	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "say more: log what is asked of which server, on standard error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usagef("%w%s\nSee: %s --help", err, nearFlag(cmd, err), cmd.CommandPath())
+		return exit.Usagef("%w%s\nSee: %s --help", flagValue(err), nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(jobs.Commands(s)...)
 	root.AddCommand(slices.New(s), accelerators.New(s), clusters.New(s), queues.New(s), configcmd.New(s), sandboxcmd.New(s), version.New(s, build))
