@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -15,7 +16,8 @@ var wanted = map[string]string{
 // flagValue says in our own words what is wrong with a flag's value.
 func flagValue(err error) error {
 	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
+	// Types of our own say in their errors what they want.
+	if errors.As(err, &value) && strings.HasPrefix(fmt.Sprintf("%T", value.GetFlag().Value), "*pflag.") {
 		if want := wanted[value.GetFlag().Value.Type()]; want != "" {
 			return fmt.Errorf("--%s: %q; want %s", value.GetFlag().Name, value.GetValue(), want)
 		}
