@@ -221,6 +221,7 @@ func jobs(t *testing.T, cl *kube.Client, project string) {
 	}
 
 	s.suspends()
+	s.actions()
 	s.runsAgain(first)
 
 	// Deleted by hand while it runs.
