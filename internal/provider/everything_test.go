@@ -127,6 +127,7 @@ func TestAccEverything(t *testing.T) {
 		return nil
 	})
 	planIsEmpty(t, d, renamed...)
+	t.Run("query", func(t *testing.T) { query(t, project) })
 	t.Run("jobs", func(t *testing.T) { jobs(t, cl, project) })
 	said("its jobs ended")
 	destroy(t, d, project)

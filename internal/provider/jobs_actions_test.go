@@ -11,47 +11,50 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
-// knowsActions tells whether the command line is a Terraform that has actions.
-func (s jobsScene) knowsActions() bool {
+// isTerraform tells whether the command line is Terraform of a version or newer,
+// and says aloud what is not shown if it is not.
+func (s jobsScene) isTerraform(least, shown string) bool {
 	s.Helper()
 	out, err := s.d.Output(s.Context(), "version", "-json")
 	if err != nil {
 		s.Fatal(err)
 	}
 	var v struct {
-		Terraform string `json:"terraform_version"`
+		Terraform string `json:"terraform_version"` // OpenTofu calls its own version so too
 	}
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
 		s.Fatal(err)
 	}
-	// OpenTofu calls its own version so too.
 	got, err := version.ParseSemantic(v.Terraform)
 	if err != nil {
 		s.Fatal(err)
 	}
-	if strings.Contains(filepath.Base(s.d.CLI), "tofu") || got.LessThan(version.MustParseSemantic("1.14.0")) {
-		s.Logf("SKIPPED: the actions, end to end: they need Terraform 1.14 or newer, and this is %s %s", filepath.Base(s.d.CLI), v.Terraform)
+	if strings.Contains(filepath.Base(s.d.CLI), "tofu") || got.LessThan(version.MustParseSemantic(least)) {
+		s.Logf("SKIPPED: %s: they need Terraform %s or newer in TF_ACC_TERRAFORM_PATH, and this is %s %s", shown, least, filepath.Base(s.d.CLI), v.Terraform)
 		return false
 	}
 	return true
 }
 
-// Each action by the command line, on the real control plane: tpu_suspend_job,
-// tpu_resume_job, tpu_preload_image and tpu_recreate_slice.
-func (s jobsScene) actions(vars ...string) {
-	if !s.knowsActions() {
-		return
-	}
-	const from = "testdata/actions/actions.tf"
+// adds puts one more file beside the configuration.
+func (s jobsScene) adds(from string) {
+	s.Helper()
 	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.d.Path, filepath.Base(from)), b, 0o600)
+	}
 	if err != nil {
 		s.Fatal(err)
 	}
-	file := filepath.Join(s.d.Path, filepath.Base(from))
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		s.Fatal(err)
+}
+
+// Each action by the command line, on the real control plane: tpu_suspend_job,
+// tpu_resume_job, tpu_preload_image and tpu_recreate_slice.
+func (s jobsScene) actions(vars ...string) {
+	if !s.isTerraform("1.14.0", "the actions, end to end") {
+		return
 	}
-	s.T.Cleanup(func() { _ = os.Remove(file) }) // the destroy after it does without
+	s.adds("testdata/actions/actions.tf")
 	invoke := func(action string, more ...string) string {
 		s.Helper()
 		return s.apply(append(append([]string{"-invoke=action." + action}, vars...), more...)...)
