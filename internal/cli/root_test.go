@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/contexts"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
@@ -185,6 +187,15 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		if code != exit.OK || !strings.Contains(out, "Usage:") {
 			t.Errorf("tpuctl %s --help: exit code %d\n%s%s", strings.Join(path, " "), code, out, err)
 		}
+		cmd, _, findErr := root.Find(path)
+		if findErr != nil {
+			t.Fatal(findErr)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if kind, _ := pflag.UnquoteUsage(f); strings.Contains(kind, " ") {
+				t.Errorf("%s --%s: its help has %q for the type of its value", cmd.CommandPath(), f.Name, kind)
+			}
+		})
 	}
 }
 

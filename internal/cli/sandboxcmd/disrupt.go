@@ -114,7 +114,7 @@ func newDisruption(s *term.Streams, kind, short string, lasts bool) *cobra.Comma
 	hostFlags(cmd, &d.HostOf, &dirName)
 	cmd.Flags().StringVar(&d.Job, "job", "", "the hosts of this job, instead of a NODE")
 	if lasts {
-		cmd.Flags().DurationVar(&d.For, "for", 0, "bring it back after so long (default: when `disrupt end` is called)")
+		cmd.Flags().DurationVar(&d.For, "for", 0, "bring it back after so long (default: when disrupt end is called)")
 	}
 	return cmd
 }

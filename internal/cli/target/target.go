@@ -43,7 +43,7 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	f.StringVar(&o.Project, "project", "", "the cluster's project (env GOOGLE_PROJECT)")
 	f.StringVar(&o.Location, "location", "", "the cluster's zone or region (env GOOGLE_ZONE, GOOGLE_REGION)")
 	f.StringVar(&o.KubeContext, "kube-context", "", "a context of the kubeconfig instead: any cluster with JobSet and Kueue")
-	f.StringVar(&o.Context, "context", "", "a cluster that `tpuctl config` has named (env TPU_CONTEXT); the current one by default")
+	f.StringVar(&o.Context, "context", "", "a cluster named by tpuctl config (env TPU_CONTEXT); the current one by default")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig to read with --kube-context (env KUBECONFIG)")
 	o.completions(cmd)
 }
