@@ -160,6 +160,7 @@ func TestPathwaysRefusals(t *testing.T) {
 		{"scratch elsewhere", func(s *Spec) { s.Pathways.Scratch = "/tmp" }, "pathways.scratch_location", "no folder"},
 		{"scratch without a bucket", func(s *Spec) { s.Pathways.Scratch = "gs://" }, "pathways.scratch_location", "no folder"},
 		{"single chip", func(s *Spec) { s.Slice = slice(t, "v6e-1") }, "accelerator", "does not run"},
+		{"image that is none", func(s *Spec) { s.Pathways.ServerImage = "Server:1" }, "pathways.server_image", "lowercase"},
 		{"image with a space", func(s *Spec) { s.Pathways.ProxyImage = " a" }, "pathways.proxy_image", "space"},
 		{"own argument", func(s *Spec) { s.Pathways.WorkerArgs = []string{"--server_port=1"} }, "pathways.worker_args", "--server_port"},
 		{"own elasticity", func(s *Spec) { s.Pathways.ProxyArgs = []string{"--num_elastic_slices=1"} }, "pathways.proxy_args", "elastic_slices"},

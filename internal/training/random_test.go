@@ -98,6 +98,7 @@ var deliberate = []struct{ says, because string }{
 	{"cannot be set here", "the servers would not find each other"},
 	{"for every Pathways job", "the program would not find the chips"},
 	{"no program of its own", "nobody would read it"},
+	{"no image can have this name", "no host could pull it, and the pods would wait for ever"},
 	{"image of its own", "the API server takes the empty image of a headless job only here and there"},
 	{"Pathways does not run on", "the resource manager knows no such machine"},
 	{"the head of a Pathways job", "the name of the head is taken"},
@@ -274,7 +275,7 @@ func (d jobDice) spec() training.Spec {
 	}
 	s := training.Spec{
 		Namespace: "research", Name: d.name("train"), Queue: pick(d, "research", "research", ""), Slice: slice, Slices: pick(d, 1, 2, 11, 100),
-		Image: pick(d, "train:1", "a/b@sha256:c"), Env: d.env(), EnvFrom: d.envFrom(), Resources: d.resources(),
+		Image: pick(d, "train:1", "a/b@sha256:"+strings.Repeat("c", 64)), Env: d.env(), EnvFrom: d.envFrom(), Resources: d.resources(),
 		ServiceAccount: d.name(pick(d, "", "trainer")), RunID: pick(d, "", "run-7", pick(d, "", "a b", strings.Repeat("r", 64))),
 		OutputDir: pick(d, "", "gs://b/c/"), Owner: pick(d, "", "ada", pick(d, "ada", "a/b")), Experiment: pick(d, "", "x"),
 		Labels: map[string]string{}, Annotations: map[string]string{pick(d, "a", "b/c"): d.text("1")}, PodAnnotations: map[string]string{},
@@ -306,7 +307,7 @@ func (d jobDice) spec() training.Spec {
 		s.TTL, s.GracePeriod = pick(d, ptr.To(time.Hour), ptr.To(time.Duration(0)), ptr.To(time.Hour), pick(d, ptr.To(-time.Hour), nil)), pick(d, ptr.To(time.Minute), pick(d, nil, ptr.To(-time.Minute)))
 	}
 	if d.rarely() {
-		s.Slices, s.Image, s.Namespace = pick(d, 0, -1, math.MaxInt32), pick(d, "train:1", "", " a"), pick(d, "research", "kube-system", "A")
+		s.Slices, s.Image, s.Namespace = pick(d, 0, -1, math.MaxInt32), pick(d, "train:1", "", " a", "Train:1"), pick(d, "research", "kube-system", "A")
 	}
 	if d.rarely() {
 		s.Restart.FatalExitCodes = pick(d, []int32{0}, []int32{3, 3}, []int32{256}, []int32{-1})

@@ -86,6 +86,8 @@ func (s Spec) Validate() error {
 		add("image", "a job needs a container image")
 	case s.Image != strings.TrimSpace(s.Image):
 		add("image", "%q starts or ends with a space", s.Image)
+	case !imageReference.MatchString(s.Image):
+		add("image", "%q: %s", s.Image, notAnImage)
 	}
 	if s.Queue != "" {
 		for _, problem := range append(validation.IsDNS1123Subdomain(s.Queue), validation.IsValidLabelValue(s.Queue)...) {
@@ -145,6 +147,11 @@ func (s Spec) Validate() error {
 }
 
 func (s Spec) validateLife(add report) {
+	for field, d := range map[string]*time.Duration{"ttl_after_finished": s.TTL, "termination_grace_period": s.GracePeriod, "max_run_time": s.MaxRunTime} {
+		if d != nil && *d >= 0 && *d%time.Second != 0 {
+			add(field, "%s; Kubernetes counts whole seconds", *d)
+		}
+	}
 	if s.TTL != nil && (*s.TTL < 0 || s.TTL.Seconds() > math.MaxInt32) {
 		add("ttl_after_finished", "%s; it cannot be negative or above %d seconds", *s.TTL, math.MaxInt32)
 	}
@@ -155,7 +162,7 @@ func (s Spec) validateLife(add report) {
 		switch {
 		case s.Queue == "":
 			add("max_run_time", "Kueue measures it: set queue as well")
-		case *d < time.Second || d.Seconds() > math.MaxInt32:
+		case *d <= 0 || d.Seconds() > math.MaxInt32:
 			add("max_run_time", "%s; want between 1 and %d seconds", *d, math.MaxInt32)
 		}
 	}

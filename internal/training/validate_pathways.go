@@ -39,6 +39,8 @@ func (s Spec) validatePathways(report report) {
 	for field, image := range map[string]string{"proxy_image": p.ProxyImage, "server_image": p.ServerImage, "colocated_python_image": p.ColocatedPython} {
 		if image != strings.TrimSpace(image) {
 			add(field, "%q starts or ends with a space", image)
+		} else if image != "" && !imageReference.MatchString(image) {
+			add(field, "%q: %s", image, notAnImage)
 		}
 	}
 	args := map[string][]string{"proxy_args": p.ProxyArgs, "server_args": p.ServerArgs, "worker_args": p.WorkerArgs}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +14,14 @@ import (
 
 // report takes one problem of a setting.
 type report = func(field, format string, args ...any)
+
+// imageReference is what a kubelet can pull; the API server takes any text, and
+// the pods would wait for ever.
+var imageReference = regexp.MustCompile(`^(([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:]+\])(:[0-9]+)?/)?` + // registry
+	`[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*` + // path
+	`(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@[A-Za-z][A-Za-z0-9+._-]*:[0-9A-Fa-f]{32,})?$`)
+
+const notAnImage = "no image can have this name: want REGISTRY/PATH:TAG, such as us-docker.pkg.dev/my-project/images/train:v1 or python:3.13, the path in lowercase letters"
 
 // maxFileBytes is what a ConfigMap may hold.
 const maxFileBytes = 1 << 20
@@ -248,6 +257,8 @@ func (j Job) validate(add report) {
 	validateResources(add, "", j.Resources)
 	if j.Image != strings.TrimSpace(j.Image) {
 		add("", "image %q starts or ends with a space", j.Image)
+	} else if j.Image != "" && !imageReference.MatchString(j.Image) {
+		add("", "image %q: %s", j.Image, notAnImage)
 	}
 	if !slices.Contains(OnFailures, string(j.OnFailure)) && j.OnFailure != "" {
 		add("", "on_failure = %q; want %s", j.OnFailure, strings.Join(OnFailures, ", "))

@@ -139,12 +139,16 @@ func (r *jobsetResource) follow(ctx context.Context, limit time.Duration, k *kub
 	defer cancel()
 	name := m.Name.ValueString()
 	var last string
+	suspended := false
 	run, err := training.Wait(waiting, k, apitypes.NamespacedName{Namespace: m.Namespace.ValueString(), Name: name}, level, func(run training.Run) {
 		if now := fmt.Sprint(run.State, run.Reason, run.HostsReady, run.HostsDone, run.Restarts); now != last {
 			last = now
 			tflog.Info(ctx, "job "+name+" is "+string(run.State), map[string]any{
 				"reason": run.Reason, "message": run.Message, "hosts_ready": run.HostsReady, "hosts_done": run.HostsDone, "hosts_wanted": run.HostsWanted, "restarts": run.Restarts,
 			})
+		}
+		if suspended = run.State == training.Suspended && !level.Reached(run.State); suspended {
+			cancel() // only somebody's resuming it ends that
 		}
 	})
 	if run.UID != "" && (m.UID.ValueString() == "" || run.UID == m.UID.ValueString()) {
@@ -163,6 +167,9 @@ func (r *jobsetResource) follow(ctx context.Context, limit time.Duration, k *kub
 	case err != nil && ctx.Err() != nil:
 		interrupted = true
 		diags.AddWarning("Interrupted", fmt.Sprintf("Job %s goes on without being waited for; it was %s%s. The next apply waits on.", name, run.State, because(run)))
+	case suspended:
+		diags.AddWarning("Job is suspended", fmt.Sprintf(
+			"Job %s is suspended%s, and is not waited for until it is %s. It stays as it is. To let it go on, set active = true, or use tpuctl resume.", name, because(run), level))
 	case err != nil && waiting.Err() != nil:
 		diags.AddWarning("Job is not "+string(level)+" yet", fmt.Sprintf(
 			"After %s job %s is %s%s.\nIt stays as it is; the next refresh shows how it stands. To wait longer, raise timeouts.create.", limit, name, run.State, because(run)))

@@ -2,6 +2,7 @@ package jobset
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -209,7 +210,8 @@ func (m model) restart(ctx context.Context, unknown map[string]bool, diags *diag
 	policy.FatalExitCodes = nil
 	for _, e := range codes.Elements() {
 		if n, ok := e.(types.Int64); ok && !n.IsUnknown() {
-			policy.FatalExitCodes = append(policy.FatalExitCodes, int32(n.ValueInt64()))
+			code := min(max(n.ValueInt64(), -1), math.MaxInt32) // what is no exit code is refused, and must not become one
+			policy.FatalExitCodes = append(policy.FatalExitCodes, int32(code))
 		}
 	}
 	return policy

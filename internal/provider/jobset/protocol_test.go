@@ -269,6 +269,14 @@ func TestActive(t *testing.T) {
 	if r.State["status"] != "Suspended" {
 		t.Errorf("status %v", r.State["status"])
 	}
+	// An apply that is to wait for it ends at once: nothing but a resuming would
+	// end the waiting.
+	run := s.config(object{"wait_for": "running", "timeouts": object{"update": "1m"}})
+	r = s.apply(r, run, "Job train is suspended (SuspendedByUser", "set active = true")
+	r = s.empty(r, run, "not waited for")
+	if r.State["status"] != "Suspended" {
+		t.Errorf("not waited for: status %v", r.State["status"])
+	}
 }
 
 // An interrupt ends the waiting, not the job; the next apply waits on.
@@ -358,5 +366,16 @@ func TestRefusedInputs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is too large for an exit code is refused, and does not become another.
+func TestExitCodesTooLarge(t *testing.T) {
+	s := newScene(t)
+	for _, code := range []int{300, 1<<32 + 2, -1<<32 + 2} {
+		text := s.p.Validate(typ, s.config(object{"restart_policy": object{"fatal_exit_codes": []any{code}}}))
+		if !strings.Contains(text, "exit codes are 1 to 255") {
+			t.Errorf("%d: said %q", code, text)
+		}
 	}
 }

@@ -98,7 +98,7 @@ func (*status) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 	maps.Copy(attrs, runSchema())
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "How one job stands, as it is when it is read, whoever submitted it. It changes between plans: use it in outputs and checks rather than in the arguments of resources. " +
-			"A job whose object is gone is an error; `tpu_training_jobset` keeps the result of a finished job in the state.",
+			"A job whose object is gone is an error, also after its `ttl_after_finished`, and fails every plan: for a job that is not kept for ever, use `status` of `tpu_training_jobset`, which keeps the result.",
 		Attributes: attrs,
 	}
 }
