@@ -43,10 +43,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	queueJobs(b, w, *benchJobs)
 	p := listenProxy(b, w)
-	program := filepath.Join(b.TempDir(), "tpuctl")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/tpuctl").CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
-	}
+	program := buildProgram(b)
 	fmt.Printf("\n| %d queued jobs | seconds | bytes received |\n| --- | ---: | ---: |\n", *benchJobs)
 	row := func(what string, took time.Duration, received int64) {
 		fmt.Printf("| %s | %.2f | %d |\n", what, took.Seconds(), received)
@@ -88,6 +85,17 @@ func BenchmarkList(b *testing.B) {
 		received = getWorkloads(b, w, "gzip")
 		row("the same, compressed", time.Since(began), received)
 	}
+}
+
+func buildProgram(b *testing.B) string {
+	b.Helper()
+	program := filepath.Join(b.TempDir(), "tpuctl")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "../../cmd/tpuctl") // as make build does
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	return program
 }
 
 // queueJobs submits jobs of which two slices can run, and waits until Kueue

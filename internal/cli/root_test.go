@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -204,5 +208,31 @@ func BenchmarkVersion(b *testing.B) {
 	for b.Loop() {
 		out.Reset()
 		Main(context.Background(), []string{"version"}, s, build)
+	}
+}
+
+// Every command pays for what packages do before main. Their own share is held
+// small here; that of the libraries is theirs.
+func TestPackagesDoLittleBeforeMain(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Args = []string{"tpuctl", "version"}
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	line := regexp.MustCompile(`(?m)^init github.com/tpu-training/\S*/(internal/\S+) .* clock, (\d+) bytes`)
+	found := line.FindAllStringSubmatch(string(out), -1)
+	if len(found) == 0 {
+		t.Fatalf("no package tells of itself:\n%s", out)
+	}
+	for _, m := range found {
+		if n, err := strconv.Atoi(m[2]); err != nil || n > 1e6 {
+			t.Errorf("%s allocates %s bytes", m[1], m[2])
+		}
 	}
 }

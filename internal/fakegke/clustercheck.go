@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
 )
@@ -155,12 +156,16 @@ func checkAutopilot(c *containerpb.Cluster) error {
 }
 
 var (
-	labelKey   = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+	labelKey   = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]*$`)
+	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]*$`)
 )
 
-// maxLabels is Google Cloud's limit per resource.
-const maxLabels = 64
+// Google Cloud's limits: labels per resource, and characters of a key or value.
+// The patterns do not count them: 63 copies of these classes take megabytes.
+const (
+	maxLabels    = 64
+	maxLabelText = 63
+)
 
 // checkLabels holds resource labels to Google Cloud's rules for labels.
 func checkLabels(labels map[string]string) error {
@@ -168,10 +173,10 @@ func checkLabels(labels map[string]string) error {
 		return invalid("Resource has %d labels, the limit is %d.", len(labels), maxLabels)
 	}
 	for key, value := range labels {
-		if !labelKey.MatchString(key) {
+		if !labelKey.MatchString(key) || utf8.RuneCountInString(key) > maxLabelText {
 			return invalid("Invalid value for field \"cluster.resource_labels\": key %q. Keys must start with a lowercase letter and contain at most 63 lowercase letters, numbers, underscores and hyphens.", key)
 		}
-		if !labelValue.MatchString(value) {
+		if !labelValue.MatchString(value) || utf8.RuneCountInString(value) > maxLabelText {
 			return invalid("Invalid value for field \"cluster.resource_labels\": value %q of %q. Values contain at most 63 lowercase letters, numbers, underscores and hyphens.", value, key)
 		}
 	}

@@ -3,6 +3,7 @@ package fakegke
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,11 @@ func TestSettingsThatANewClusterCannotHave(t *testing.T) {
 			`Invalid value for field "cluster.resource_labels": key "Team". Keys must start with a lowercase letter and contain at most 63 lowercase letters, numbers, underscores and hyphens.`},
 		"a label's value": {func(c *containerpb.Cluster) { c.ResourceLabels = map[string]string{"team": "a b"} },
 			`Invalid value for field "cluster.resource_labels": value "a b" of "team". Values contain at most 63 lowercase letters, numbers, underscores and hyphens.`},
+		"a key of 64 characters": {func(c *containerpb.Cluster) { c.ResourceLabels = map[string]string{strings.Repeat("é", 64): ""} },
+			`Invalid value for field "cluster.resource_labels": key "` + strings.Repeat("é", 64) + `". Keys must start with a lowercase letter and contain at most 63 lowercase letters, numbers, underscores and hyphens.`},
+		"a value of 64 characters": {func(c *containerpb.Cluster) {
+			c.ResourceLabels = map[string]string{strings.Repeat("é", 63): strings.Repeat("é", 64)}
+		}, `Invalid value for field "cluster.resource_labels": value "` + strings.Repeat("é", 64) + `" of "` + strings.Repeat("é", 63) + `". Values contain at most 63 lowercase letters, numbers, underscores and hyphens.`},
 		"too many labels": {func(c *containerpb.Cluster) {
 			c.ResourceLabels = map[string]string{}
 			for i := range 65 {

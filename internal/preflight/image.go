@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -16,24 +17,24 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
-// lookTime bounds what is asked of registries and buckets.
-const lookTime = 5 * time.Second
-
 // image looks for the images of the job and its further jobs.
 func (c Checks) image(ctx context.Context, s training.Spec) []Item {
 	if c.Images == nil {
 		return nil
 	}
-	var items []Item
-	seen := map[string]bool{}
+	var images []string
 	for _, image := range append([]string{s.Image}, further(s)...) {
-		if image == "" || seen[image] {
-			continue
+		if image != "" && !slices.Contains(images, image) {
+			images = append(images, image)
 		}
-		seen[image] = true
-		items = append(items, c.oneImage(ctx, image)...)
 	}
-	return items
+	found := make([][]Item, len(images))
+	var tasks sync.WaitGroup
+	for i, image := range images {
+		tasks.Go(func() { found[i] = c.oneImage(ctx, image) })
+	}
+	tasks.Wait()
+	return slices.Concat(found...)
 }
 
 func further(s training.Spec) []string {
@@ -45,9 +46,7 @@ func further(s training.Spec) []string {
 }
 
 func (c Checks) oneImage(ctx context.Context, image string) []Item {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
-	err := c.Images.Exists(ctx, image)
+	_, err := await(ctx, func() (struct{}, error) { return struct{}{}, c.Images.Exists(ctx, image) })
 	var missing *MissingError
 	switch {
 	case err == nil:
@@ -85,8 +84,6 @@ func (r Registry) Exists(ctx context.Context, image string) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s does not answer in time", ref.Context().RegistryStr())
 	case !errors.As(err, &answer):
 		return fmt.Errorf("%s cannot be asked: %s", ref.Context().RegistryStr(), cause(err))
 	case answer.StatusCode == http.StatusNotFound:

@@ -23,9 +23,7 @@ func (c Checks) output(ctx context.Context, s training.Spec) []Item {
 		return nil
 	}
 	bucket, _, _ := strings.Cut(path, "/")
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
-	writable, err := c.Buckets.Writable(ctx, bucket)
+	writable, err := await(ctx, func() (bool, error) { return c.Buckets.Writable(ctx, bucket) })
 	var missing *MissingError
 	switch {
 	case errors.As(err, &missing):
@@ -59,9 +57,6 @@ func (s Storage) Writable(ctx context.Context, bucket string) (bool, error) {
 	}
 	resp, err := s.Client.Do(req)
 	if err != nil {
-		if ctx.Err() != nil {
-			return false, errors.New("Cloud Storage does not answer in time") //nolint:staticcheck // a name
-		}
 		return false, fmt.Errorf("asking Cloud Storage: %s", cause(err))
 	}
 	defer func() { _ = resp.Body.Close() }()

@@ -7,7 +7,9 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
@@ -60,16 +62,31 @@ type MissingError struct{ What string }
 
 func (e *MissingError) Error() string { return e.What + " does not exist" }
 
+// grace is how much longer than the cluster registries and buckets may take to
+// answer. Nobody waits for a job because of a registry that cannot be reached.
+const grace = time.Second
+
 // Run checks the way of a job. The items are in an order that does not change;
 // of a cluster that does not answer nothing else is said.
 func (c Checks) Run(ctx context.Context, s training.Spec) []Item {
-	checks := []func(context.Context, training.Spec) []Item{c.namespace, c.controllers, c.queue, c.image, c.output, c.slices}
+	checks := []struct {
+		run       func(context.Context, training.Spec) []Item
+		elsewhere bool
+	}{{run: c.namespace}, {run: c.controllers}, {run: c.queue}, {c.image, true}, {c.output, true}, {run: c.slices}}
+	away, leave := context.WithCancel(ctx)
+	defer leave()
 	found := make([][]Item, len(checks))
-	var tasks sync.WaitGroup
+	var cluster, others sync.WaitGroup
 	for i, check := range checks {
-		tasks.Go(func() { found[i] = check(ctx, s) })
+		if check.elsewhere {
+			others.Go(func() { found[i] = check.run(away, s) })
+		} else {
+			cluster.Go(func() { found[i] = check.run(ctx, s) })
+		}
 	}
-	tasks.Wait()
+	cluster.Wait()
+	defer time.AfterFunc(grace, leave).Stop()
+	others.Wait()
 	var all []Item
 	for _, items := range found {
 		all = append(all, items...)
@@ -78,6 +95,34 @@ func (c Checks) Run(ctx context.Context, s training.Spec) []Item {
 		return all[:1]
 	}
 	return all
+}
+
+// errSilent is that there was no answer when nobody waited any more.
+var errSilent = errors.New("no answer in time")
+
+// await waits for an answer as long as ctx lasts, also where the question does
+// not heed ctx: helpers for credentials do not. An answer that comes later is
+// dropped.
+func await[T any](ctx context.Context, question func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	given := make(chan answer, 1)
+	go func() {
+		value, err := question()
+		given <- answer{value, err}
+	}()
+	select {
+	case a := <-given:
+		if a.err != nil && ctx.Err() != nil {
+			a.err = errSilent
+		}
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, errSilent
+	}
 }
 
 // Stops are the items that the job could not get past.
