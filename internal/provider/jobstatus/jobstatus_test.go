@@ -86,13 +86,17 @@ func TestJobStatus(t *testing.T) {
 		t.Errorf("slices %v", got["slice_runs"])
 	}
 	for id, want := range map[string]string{
-		cluster + "/namespaces/research/jobsets/nobody":                          "There is no such job",
 		"projects/p/locations/l/clusters/c":                                      "namespaces/NAME/jobsets/NAME",
-		strings.Replace(cluster, "main", "other", 1) + "/namespaces/a/jobsets/b": "There is no such job",
+		strings.Replace(cluster, "main", "other", 1) + "/namespaces/a/jobsets/b": "There is no such cluster",
 	} {
 		if _, text := p.Data("tpu_job_status", object{"job": id}); !strings.Contains(text, want) {
 			t.Errorf("%s: said %q, want %q", id, text, want)
 		}
+	}
+	// One that is not there, or not any more, fails no plan.
+	got, text = p.Data("tpu_job_status", object{"job": cluster + "/namespaces/research/jobsets/nobody"})
+	if !strings.Contains(text, "There is no such job") || got["status"] != "GONE" || got["reason"] != "NotFound" || got["name"] != "nobody" || got["finished"] != true {
+		t.Errorf("a job that is not there is %v (%q)", got, text)
 	}
 }
 

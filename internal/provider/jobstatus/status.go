@@ -58,10 +58,10 @@ func runSchema() map[string]schema.Attribute {
 		"accelerator":   text("The kind of its slices, such as `v5litepod-16`; empty when this version of the provider does not know it."),
 		"slices":        number("How many slices it takes."),
 		"chips":         number("How many chips these have; 0 when the accelerator is not known."),
-		"status":        text("`Pending`, `Admitted`, `Starting`, `Running`, `Restarting`, `Suspended`, `Succeeded` or `Failed`."),
+		"status":        text("`Pending`, `Admitted`, `Starting`, `Running`, `Restarting`, `Suspended`, `Succeeded` or `Failed`; of one job also `GONE`, when there is no such job (any more)."),
 		"reason":        text("Why, in one word, such as `WaitingForQuota` or `FatalExitCode`; empty while all is well."),
 		"message":       text("Why, in the controller's own words."),
-		"finished":      schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it has succeeded or failed."},
+		"finished":      schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it has succeeded, has failed or is gone."},
 		"hosts_wanted":  number("How many hosts it takes."),
 		"hosts_ready":   number("How many of them are ready."),
 		"hosts_done":    number("How many of them have finished."),
@@ -98,7 +98,7 @@ func (*status) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datas
 	maps.Copy(attrs, runSchema())
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "How one job stands, as it is when it is read, whoever submitted it. It changes between plans: use it in outputs and checks rather than in the arguments of resources. " +
-			"A job whose object is gone is an error, also after its `ttl_after_finished`, and fails every plan: for a job that is not kept for ever, use `status` of `tpu_training_jobset`, which keeps the result.",
+			"A job that is not there, also since its `ttl_after_finished` has passed, is `GONE`, with a warning; `status` of `tpu_training_jobset` keeps the result that was seen.",
 		Attributes: attrs,
 	}
 }
@@ -126,9 +126,12 @@ func (s *status) Read(ctx context.Context, req datasource.ReadRequest, resp *dat
 	}
 	var none *training.NotFoundError
 	switch {
-	case errors.Is(err, gke.NotFound) || errors.As(err, &none):
-		resp.Diagnostics.AddAttributeError(path.Root("job"), "There is no such job",
-			fmt.Sprintf("%s\n\nIf this configuration makes the job, refer to it (job = tpu_training_jobset.NAME.id), so that it is read after it is made. A finished job is gone when its ttl_after_finished has passed.", err))
+	case errors.As(err, &none):
+		r = training.Run{Namespace: none.Namespace, Name: none.Name, State: training.Gone, Reason: training.ReasonNotFound, Message: none.Error()}
+		resp.Diagnostics.AddAttributeWarning(path.Root("job"), "There is no such job",
+			fmt.Sprintf("%s: its status is %s.\n\nIf this configuration makes the job, refer to it (job = tpu_training_jobset.NAME.id), so that it is read after it is made. A finished job is gone when its ttl_after_finished has passed.", err, training.Gone))
+	case errors.Is(err, gke.NotFound):
+		resp.Diagnostics.AddAttributeError(path.Root("job"), "There is no such cluster", err.Error())
 		return
 	case err != nil:
 		conn.AddError(&resp.Diagnostics, "Cannot read job "+names[1], err)
