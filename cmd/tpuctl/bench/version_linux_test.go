@@ -1,4 +1,4 @@
-package main_test
+package bench
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 )
 
 // BenchmarkVersion measures what every command costs before it does anything.
-// It stands here, where little is linked in: Linux counts the memory of the
+// It stands by itself, with little linked in: Linux counts the memory of the
 // process that starts another one as the other one's too.
 func BenchmarkVersion(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "tpuctl")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".") // as make build does
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "..") // as make build does
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
