@@ -17,6 +17,11 @@ import (
 // answerTime is how long a cluster may take to say what runs on it.
 const answerTime = 20 * time.Second
 
+// takingKey is where private state keeps that the cluster was still being taken
+// over when a run was interrupted: it runs and nothing of it differs, but it
+// says that it is another object's, whose deletion would take it along.
+const takingKey = "taking_over"
+
 // taken tells whether another object in a state holds the cluster now, which the
 // deletion of this one must leave to it.
 func (r *Resource) taken(ctx context.Context, n gke.ClusterName, object string, diags *diag.Diagnostics) bool {

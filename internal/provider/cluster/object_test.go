@@ -1,8 +1,13 @@
 package cluster_test
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"cloud.google.com/go/container/apiv1/containerpb"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
 )
@@ -39,5 +44,60 @@ func TestAnOldObjectLeavesTheClusterToTheNewOne(t *testing.T) {
 	}
 	if left, text := run().Destroy(imported); left != nil || strings.Contains(text, "stays") || len(g.Clusters()) != 0 {
 		t.Errorf("%d clusters are left; the deletion of the object left %v and said %q", len(g.Clusters()), left, text)
+	}
+}
+
+// An object whose taking over was interrupted goes on with it before the old
+// object is deleted, although nothing of the cluster differs.
+func TestAnInterruptedTakingOverGoesOn(t *testing.T) {
+	t.Parallel()
+	g := acctest.NewGKE(t)
+	run := func() *acctest.Protocol { return g.Protocol(t, "team") }
+	const typ = "tpu_training_cluster"
+	config := map[string]any{"name": "main", "deletion_protection": false, "force": true,
+		"cpu_pools": map[string]any{"system": map[string]any{"machine_type": "e2-standard-8"}}}
+	old, text := run().Apply(typ, nil, config)
+	if old == nil || strings.Contains(text, "ERROR") {
+		t.Fatal(text)
+	}
+	// Another operation is under way, for which the new object has to wait.
+	release := g.Hold()
+	have, err := raw(t, g).GetCluster(t.Context(), &containerpb.GetClusterRequest{Name: path(g)})
+	if err == nil {
+		_, err = raw(t, g).SetMaintenancePolicy(t.Context(), &containerpb.SetMaintenancePolicyRequest{Name: path(g), MaintenancePolicy: &containerpb.MaintenancePolicy{
+			ResourceVersion: have.GetMaintenancePolicy().GetResourceVersion()}})
+	}
+	if err != nil {
+		release()
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	before := g.Calls()["SetLabels"]
+	go func() {
+		defer interrupt()
+		for deadline := time.Now().Add(time.Minute); g.Calls()["SetLabels"] == before && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	renewed, text := run().Under(ctx).Apply(typ, nil, config)
+	release()
+	if renewed == nil || !strings.Contains(text, "not ready yet") {
+		t.Fatal(text)
+	}
+	renewed, text = run().Refresh(renewed)
+	if renewed == nil {
+		t.Fatal(text)
+	}
+	if p := run().Plan(typ, renewed, config); !slices.Contains(p.Changed, "status") {
+		t.Errorf("the plan after it changes %v, want status", p.Changed)
+	}
+	if renewed, text = run().Apply(typ, renewed, config); strings.Contains(text, "ERROR") {
+		t.Fatal(text)
+	}
+	if p := run().Plan(typ, renewed, config); slices.Contains(p.Changed, "status") {
+		t.Errorf("the plan after the apply changes %v", p.Changed)
+	}
+	if left, text := run().Destroy(old); left != nil || !strings.Contains(text, "Cluster main stays") || len(g.Clusters()) != 1 {
+		t.Errorf("%d clusters are left; the deletion of the old object left %v and said %q", len(g.Clusters()), left, text)
 	}
 }

@@ -71,6 +71,11 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			dropped(*state, plan, &resp.Diagnostics)
 		}
 		plan.open(*state)
+		taking, d := private.Get[bool](ctx, req.Private, takingKey)
+		resp.Diagnostics.Append(d...)
+		if taking {
+			plan.Status = types.StringUnknown()
+		}
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }

@@ -104,6 +104,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	case err == nil:
 	case found != nil && (errors.Is(err, gke.Interrupted) || errors.Is(err, gke.TimedOut)):
 		// No error: that would taint a cluster that GKE is still making well.
+		resp.Diagnostics.Append(private.Set(ctx, resp.Private, takingKey, adopted)...)
 		resp.Diagnostics.AddWarning("Cluster "+spec.Name.Cluster+" is not ready yet",
 			err.Error()+"\nGKE goes on making it. The next plan shows an update, and the next apply waits for it.")
 	default:
@@ -179,6 +180,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		found, getErr := r.data.GKE.GetCluster(ctx, spec.Name)
 		if err = getErr; err == nil {
 			m.complete(ctx, found, &resp.Diagnostics)
+			resp.Diagnostics.Append(private.Set(ctx, resp.Private, takingKey, false)...)
 			resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		}
 	}
