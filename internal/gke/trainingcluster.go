@@ -107,10 +107,7 @@ func (c *Client) CreateTrainingCluster(ctx context.Context, t TrainingCluster) (
 		if found, err = c.SettleCluster(ctx, t.Name); err == nil {
 			err = usable(t.Name, found)
 		}
-		// The reply to this very request may have been lost: then it is nobody
-		// else's, and nothing is taken over.
-		own := OwnershipOf(found.GetResourceLabels()).Object
-		return found, own == "" || own != t.Object, err
+		return found, t.takes(found), err
 	case err != nil && !sent:
 		return nil, false, err
 	}
@@ -128,7 +125,14 @@ func (c *Client) CreateTrainingCluster(ctx context.Context, t TrainingCluster) (
 	if why := t.ownership(now).Adopts(OwnershipOf(cluster.GetResourceLabels()), now); why != nil {
 		return nil, false, err
 	}
-	return cluster, false, err
+	return cluster, t.takes(cluster), err
+}
+
+// takes tells whether t takes over a cluster that was another's. The reply to
+// t's own request may have been lost: then the cluster is nobody else's.
+func (t TrainingCluster) takes(c *containerpb.Cluster) bool {
+	own := OwnershipOf(c.GetResourceLabels()).Object
+	return own == "" || own != t.Object
 }
 
 // usable is the error of a cluster that came up in a state that does not work.
