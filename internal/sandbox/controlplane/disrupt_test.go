@@ -73,10 +73,11 @@ func (s stage) start(name string) (pod, host string) {
 		if err != nil {
 			return err
 		}
-		pod, host = pods[0].Name, pods[0].Node
-		if p := s.pod(pod); p == nil || p.Status.Phase != corev1.PodRunning {
+		p := s.pod(pods[0].Name)
+		if p == nil || p.Status.Phase != corev1.PodRunning {
 			return errNotYet
 		}
+		pod, host = p.Name, p.Spec.NodeName
 		return nil
 	})
 	return pod, host
