@@ -6,64 +6,82 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
-	"github.com/tpu-training/terraform-provider-tpu/internal/cli/version"
+	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 )
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// Whatever the guide for xpk's users names as ours is there.
-func TestTheGuideFromXpkNamesWhatThereIs(t *testing.T) {
+// sectionsOf are the lines of a text by the heading that they follow, which
+// begins with mark.
+func sectionsOf(text, mark string) map[string][]string {
+	all, at := map[string][]string{}, ""
+	for line := range strings.SplitSeq(text, "\n") {
+		if heading, ok := strings.CutPrefix(line, mark); ok {
+			at = strings.TrimSuffix(heading, "]")
+			continue
+		}
+		all[at] = append(all[at], line)
+	}
+	return all
+}
+
+// The guide for xpk's users says of each of its commands, flags, keys and
+// variables what there is instead, and of nothing else. That what it names as
+// ours exists, the guides' test beside the provider says.
+func TestTheGuideFromXpkIsComplete(t *testing.T) {
 	text, err := os.ReadFile("../../templates/guides/from-xpk.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _, _ := clitest.Streams(0, false)
-	root := New(s, version.Build{})
-	flags := map[string]bool{}
-	var walk func(*cobra.Command)
-	walk = func(c *cobra.Command) {
-		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
-		for _, child := range c.Commands() {
-			walk(child)
-		}
+	list, err := os.ReadFile("testdata/xpk.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
-	walk(root)
-	seen := 0
-	for _, line := range strings.Split(string(text), "\n") {
-		cells := strings.Split(line, " | ")
-		if !strings.HasPrefix(line, "| ") || len(cells) != 2 {
+	guide, seen := sectionsOf(string(text), "## "), 0
+	for heading, lines := range sectionsOf(string(list), "[") {
+		if heading == "" {
 			continue
 		}
-		for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
-			words := strings.Fields(m[1])
-			if words[0] == "tpuctl" && len(words) > 1 {
-				seen++
-				var path []string
-				for _, w := range words[1:] {
-					if w == strings.ToLower(w) && !strings.HasPrefix(w, "-") {
-						path = append(path, w)
-					}
-				}
-				if c, _, err := root.Find(path); err != nil || c == root || c.Name() != path[len(path)-1] {
-					t.Errorf("%s: there is no such command (%v)", m[1], err)
-				}
+		want := map[string]bool{}
+		for _, line := range lines {
+			names := []string{line}
+			if heading != "Commands" {
+				names = strings.Fields(line)
 			}
-			for _, w := range words {
-				name, _, _ := strings.Cut(strings.TrimPrefix(w, "--"), "=")
-				if strings.HasPrefix(w, "--") && name != "" {
+			for _, name := range names {
+				if name != "" {
+					want[name] = false
 					seen++
-					if !flags[name] {
-						t.Errorf("%s: there is no flag --%s", m[1], name)
-					}
 				}
 			}
 		}
+		if heading == "Names of accelerators" {
+			for name := range want {
+				if _, err := accelerator.Resolve(name); err != nil || !strings.Contains(strings.Join(guide[heading], "\n"), "`"+name+"`") {
+					t.Errorf("the accelerator %s is not taken (%v), or not in the guide", name, err)
+				}
+			}
+			continue
+		}
+		for _, line := range guide[heading] {
+			left, _, row := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+			if !row || !strings.HasPrefix(line, "| ") {
+				continue
+			}
+			for _, m := range quoted.FindAllStringSubmatch(left, -1) {
+				if _, known := want[m[1]]; !known {
+					t.Errorf("%s: xpk has no %s there", heading, m[1])
+				}
+				want[m[1]] = true
+			}
+		}
+		for name, there := range want {
+			if !there {
+				t.Errorf("%s: the guide does not say what is to be done without %s", heading, name)
+			}
+		}
 	}
-	if seen < 30 {
+	if seen < 150 {
 		t.Errorf("only %d names were looked for", seen)
 	}
 }

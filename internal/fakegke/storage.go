@@ -3,6 +3,7 @@ package fakegke
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -12,9 +13,15 @@ const storagePrefix = "/storage/v1/b/"
 // storageMethod is the one call of Cloud Storage that is faked.
 const storageMethod = "TestBucketIamPermissions"
 
-// missingBucket begins the names of buckets that do not exist; all others do,
-// and everybody may do everything with them.
-const missingBucket = "no-such-"
+// How the names of buckets begin that do not exist, and of those that nobody may
+// write to. All others exist, and everybody may do everything with them.
+const (
+	missingBucket  = "no-such-"
+	readOnlyBucket = "read-only-"
+)
+
+// reading are the permissions on buckets that nobody may write to.
+var reading = []string{"storage.buckets.get", "storage.objects.get", "storage.objects.list"}
 
 // serveStorage answers which permissions an account has on a bucket.
 func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +37,11 @@ func (s *Server) serveStorage(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(bucket, missingBucket) {
 			return nil, notFound("The specified bucket does not exist.")
 		}
-		return map[string]any{"kind": "storage#testIamPermissionsResponse", "permissions": r.URL.Query()["permissions"]}, nil
+		asked := r.URL.Query()["permissions"]
+		if strings.HasPrefix(bucket, readOnlyBucket) {
+			asked = slices.DeleteFunc(asked, func(p string) bool { return !slices.Contains(reading, p) })
+		}
+		return map[string]any{"kind": "storage#testIamPermissionsResponse", "permissions": asked}, nil
 	})
 	writeCompute(w, out, err)
 }

@@ -30,6 +30,7 @@ func TestBucketPermissions(t *testing.T) {
 	}{
 		{http.MethodGet, "/storage/v1/b/runs/iam/testPermissions?permissions=storage.objects.create", "secret", http.StatusOK, `"storage.objects.create"`},
 		{http.MethodGet, "/storage/v1/b/no-such-bucket/iam/testPermissions?permissions=storage.objects.create", "secret", http.StatusNotFound, "bucket does not exist"},
+		{http.MethodGet, "/storage/v1/b/read-only-data/iam/testPermissions?permissions=storage.objects.create&permissions=storage.objects.get", "secret", http.StatusOK, `"permissions":["storage.objects.get"]`},
 		{http.MethodGet, "/storage/v1/b/runs/iam/testPermissions", "other", http.StatusUnauthorized, ""},
 		{http.MethodGet, "/storage/v1/b/runs", "secret", http.StatusNotFound, "not found on this server"},
 		{http.MethodPost, "/storage/v1/b/runs/iam/testPermissions", "secret", http.StatusNotFound, ""},

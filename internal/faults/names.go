@@ -16,7 +16,13 @@ import (
 const (
 	grpcPrefix    = "/google.container.v1.ClusterManager/"
 	computePrefix = "/compute/v1/"
+	storagePrefix = "/storage/v1/b/"
+	storageSuffix = "/iam/testPermissions"
 )
+
+// storageMethod is what Cloud Storage's documentation calls the one call of it
+// that there is.
+const storageMethod = "storage.buckets.testIamPermissions"
 
 // route is one way to call a method by REST.
 type route struct {
@@ -83,13 +89,16 @@ func pathPattern(template string) *regexp.Regexp {
 }
 
 // googleMethod names a request of the GKE API as its definition does, and one
-// of Compute Engine as its documentation does.
+// of Compute Engine or Cloud Storage as their documentation does.
 func googleMethod(r *http.Request) string {
 	if m, ok := strings.CutPrefix(r.URL.Path, grpcPrefix); ok {
 		return m
 	}
 	if rest, ok := strings.CutPrefix(r.URL.Path, computePrefix); ok {
 		return computeMethod(r.Method, strings.Split(rest, "/"))
+	}
+	if bucket, ok := strings.CutPrefix(r.URL.Path, storagePrefix); ok && strings.HasSuffix(bucket, storageSuffix) {
+		return storageMethod
 	}
 	for _, one := range routes() {
 		if one.verb == r.Method && one.path.MatchString(r.URL.Path) {
@@ -182,6 +191,9 @@ func nameable(method string, read bool) bool {
 		reads := action == "get" || action == "list"
 		return whole && collection != "" && action != "" && (reads || !read)
 	case wild >= 0 && (strings.HasPrefix("kube ", fixed) || strings.HasPrefix("compute.", fixed)):
+		return true
+	}
+	if fits, _ := path.Match(pattern(method), storageMethod); fits {
 		return true
 	}
 	return slices.ContainsFunc(routes(), func(one route) bool {

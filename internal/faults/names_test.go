@@ -25,6 +25,8 @@ func TestMethodNames(t *testing.T) {
 		{"GET", "/compute/v1/projects/p/regions/r/resourcePolicies/x", "compute.resourcePolicies.get"},
 		{"DELETE", "/compute/v1/projects/p/regions/r/resourcePolicies/x", "compute.resourcePolicies.delete"},
 		{"POST", "/compute/v1/projects/p/regions/r/operations/o/wait", "compute.regionOperations.wait"},
+		{"GET", "/storage/v1/b/runs/iam/testPermissions", "storage.buckets.testIamPermissions"},
+		{"GET", "/storage/v1/b/runs", ""},
 	} {
 		if got := googleMethod(httptest.NewRequest(c.verb, c.url, nil)); got != c.want {
 			t.Errorf("%s %s is %q, want %q", c.verb, c.url, got, c.want)
@@ -69,6 +71,9 @@ func TestMethodsThatThereCanBe(t *testing.T) {
 		{"compute.resourcePolicies.get", true, true},
 		{"compute.resourcePolicies", false, false},
 		{"compute.*", true, true},
+		{"storage.*", true, true},
+		{"storage.buckets.testIamPermissions", true, true},
+		{"storage.buckets.get", false, false},
 		{"kube *", true, true},
 		{"kube PATCH jobsets", true, false},
 		{"kube GET *", true, true},

@@ -91,7 +91,7 @@ func (r Rule) Check() error {
 		if r.Kind == Stale && nameable(r.Method, false) {
 			return bad("kind %s is for reads, and method %q is none", Stale, r.Method)
 		}
-		return bad("no request has the method %q; want a name of GKE's such as CreateNodePool, compute.COLLECTION.ACTION, \"kube VERB RESOURCE\" with VERB in capitals, or any of them with *", r.Method)
+		return bad("no request has the method %q; want a name of GKE's such as CreateNodePool, compute.COLLECTION.ACTION, storage.buckets.testIamPermissions, \"kube VERB RESOURCE\" with VERB in capitals, or any of them with *", r.Method)
 	}
 	known := false
 	for _, k := range Kinds {

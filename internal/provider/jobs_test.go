@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -220,6 +221,7 @@ func jobs(t *testing.T, cl *kube.Client, project string) {
 		t.Errorf("the job that failed is another one now: %s, was %s", got, first["uid"])
 	}
 
+	s.printed()
 	s.suspends()
 	s.actions()
 	s.runsAgain(first)
@@ -238,6 +240,46 @@ func jobs(t *testing.T, cl *kube.Client, project string) {
 	planIsEmpty(t, s.d, again...)
 
 	s.disrupted(append(again, "-var=spot=true")...)
+}
+
+// What tpuctl prints of a job for Terraform is planned and applied as it is, and
+// makes the object that tpuctl makes of the job.
+func (s jobsScene) printed() {
+	const line = "submit printed -n vision --queue research --accelerator v5litepod-8 --image train:1 --owner team --priority high --env LR=3e-4" +
+		" --output-dir gs://runs --experiment e --label a=b --tag nightly --cpu 1500m --max-restarts 5 --ttl 1h --grace-period 45s --annotation c=d"
+	script := []string{"--note", "why \"not\" ${this}", "--shell", "python train.py | tee \"/tmp/$RUN_ID\""}
+	cluster := "projects/" + s.project + "/locations/us-west4-a/clusters/main"
+	text := s.tpuctl(line, append(script, "--cluster", cluster, "--dry-run=client", "-o", "hcl")...)
+	if err := s.d.Write("printed.tf", text); err != nil {
+		s.Fatal(err)
+	}
+	const at = "tpu_training_jobset.printed"
+	if diff := cmp.Diff(map[string][]string{at: {"create"}}, plan(s.T, s.d).changes()); diff != "" {
+		s.Fatalf("what tpuctl printed is planned as:\n%s\n%s", diff, text)
+	}
+	s.apply()
+	s.becomes("printed", "runs by Terraform", is(training.Running))
+	applied, _ := s.objects("printed")
+	s.settled("applied as printed", "printed")
+	if err := os.Remove(filepath.Join(s.d.Path, "printed.tf")); err != nil {
+		s.Fatal(err)
+	}
+	s.apply()
+	s.tpuctl(line, script...)
+	s.becomes("printed", "runs by tpuctl", is(training.Running))
+	submitted, _ := s.objects("printed")
+	s.tpuctl("delete vision/printed --yes")
+	for _, js := range []*jobset.JobSet{applied, submitted} {
+		for i := range js.Spec.ReplicatedJobs { // Kueue names its Workload after the object
+			delete(js.Spec.ReplicatedJobs[i].Template.Spec.Template.Annotations, "kueue.x-k8s.io/workload")
+		}
+	}
+	if diff := cmp.Diff(applied.Spec, submitted.Spec); diff != "" {
+		s.Errorf("the JobSet of tpuctl and of Terraform (-applied +submitted):\n%s", diff)
+	}
+	if diff := cmp.Diff([]map[string]string{applied.Labels, applied.Annotations}, []map[string]string{submitted.Labels, submitted.Annotations}); diff != "" {
+		s.Errorf("their metadata (-applied +submitted):\n%s", diff)
+	}
 }
 
 // Suspending and resuming by Terraform, and by hand in between.

@@ -1,6 +1,9 @@
 package training
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // processCommand is how a container starts its program: argv as it is, with
 // nothing around it, or a script under a shell that passes signals on. Where the
@@ -14,13 +17,29 @@ func processCommand(later bool, shell string, command, args []string) (argv, res
 	case shell != "":
 		return ShellCommand(shell), nil
 	case later && len(command) > 0:
-		return append([]string{"/bin/sh", "-c", verbatim(addAttempts + `; exec "$@"`), "sh"}, command...), args
+		return append([]string{"/bin/sh", "-c", verbatim(execute), "sh"}, command...), args
 	}
 	return command, args
 }
 
+// AsWritten is what the user wrote of how a container starts: its command with
+// the arguments, or its script.
+func AsWritten(command, args []string) (argv []string, script string) {
+	switch n := len(command); {
+	case n == 6 && command[2] == verbatim(pickShell) && command[4] == verbatim(supervisor):
+		script = strings.ReplaceAll(command[5], "$$", "$") // as a kubelet does
+		return nil, strings.TrimPrefix(script, addAttempts+"\n")
+	case n > 4 && command[2] == verbatim(execute):
+		command = command[4:]
+	}
+	return append(slices.Clone(command), args...), ""
+}
+
 // addAttempts makes ATTEMPT count over all jobs of a run.
 const addAttempts = EnvAttempt + "=$((" + EnvAttempt + " + " + EnvFirstAttempt + ")); export " + EnvAttempt
+
+// execute is what comes before a command of a later job.
+const execute = addAttempts + `; exec "$@"`
 
 // ShellCommand is the command line of a container that runs a shell script:
 // by bash where the image has it, else by its sh, with pipefail. A shell that

@@ -266,6 +266,18 @@ func TestNoJobs(t *testing.T) {
 	}
 }
 
+// Clients of a Pathways job find where its proxy is.
+func TestStatusOfPathways(t *testing.T) {
+	r := run("research", "head", training.Running)
+	r.ProxyAddress = training.ProxyAddress("head")
+	for format, want := range map[string]string{"table": "proxy address       grpc://head-head-0-0.head:29000\n", "json": `"proxy_address": "grpc://head-head-0-0.head:29000"`} {
+		d, out := deps(fake{runs: []training.Run{r}}, 0, false)
+		if err := clitest.Run(newStatus(d), "head", "-o", format); err != nil || !strings.Contains(out(), want) {
+			t.Errorf("%v\n%s", err, out())
+		}
+	}
+}
+
 func TestStatusFinds(t *testing.T) {
 	twice := sample()
 	twice.runs = append(twice.runs, run("vision", "train", training.Pending))

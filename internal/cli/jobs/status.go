@@ -60,6 +60,7 @@ func (o *statusOptions) page(r training.Run, wide bool) (string, error) {
 	p.Field("slices", slicesLine(r))
 	p.Field("chips", chipsLine(r))
 	p.Field("hosts", hostsLine(r))
+	p.Field("proxy address", r.ProxyAddress)
 	p.Field("queue", queueLine(r))
 	p.Field("flavor", r.Flavor)
 	p.Field("priority", r.Priority)

@@ -29,6 +29,7 @@ type runView struct {
 	ClusterQueue string            `json:"cluster_queue,omitempty"`
 	Flavor       string            `json:"flavor,omitempty"`
 	Priority     string            `json:"priority,omitempty"`
+	ProxyAddress string            `json:"proxy_address,omitempty"`
 	Restarts     restartsView      `json:"restarts"`
 	Times        timesView         `json:"times"`
 	SliceRuns    []sliceView       `json:"slice_status,omitempty"`
@@ -81,7 +82,7 @@ func view(r training.Run, details bool) runView {
 		Owner: r.Owner, Experiment: r.Experiment, RunID: r.RunID,
 		Accelerator: r.Accelerator, Topology: r.Slice.Topology.String(), Slices: r.Slices, Chips: r.Chips(),
 		Hosts: hostsView{r.HostsWanted, r.HostsReady, r.HostsDone},
-		Queue: r.Queue, ClusterQueue: r.ClusterQueue, Flavor: r.Flavor, Priority: r.Priority,
+		Queue: r.Queue, ClusterQueue: r.ClusterQueue, Flavor: r.Flavor, Priority: r.Priority, ProxyAddress: r.ProxyAddress,
 		Restarts: restartsView{r.Restarts, r.CountedRestarts, r.MaxRestarts},
 		Times:    timesView{utc(r.Created), utc(r.AdmittedAt), utc(r.Started), utc(r.Finished)},
 		Labels:   r.Labels,

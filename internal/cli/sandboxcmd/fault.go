@@ -23,9 +23,9 @@ func newFault(s *term.Streams) *cobra.Command {
 		Short: "Make requests to the sandbox go wrong, to see what then happens",
 		Long: `Make requests to the sandbox go wrong: refused, cut off before or after they
 took effect, answered late, never, or with what was true before. Rules hold for
-the GKE API, for Compute Engine, and for what reaches a cluster through the
-endpoint that the GKE API names (Terraform, tpuctl); the kubeconfig of the
-sandbox goes past them.`,
+the GKE API, Compute Engine and Cloud Storage, and for what reaches a cluster
+through the endpoint that the GKE API names (Terraform, tpuctl); the kubeconfig of
+the sandbox goes past them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -61,8 +61,9 @@ func newFaultAdd(s *term.Streams) *cobra.Command {
 
 Methods are named as GKE's definition names them (CreateNodePool,
 ListOperations), for Compute Engine compute.COLLECTION.ACTION, for clusters
-"kube VERB RESOURCE" with the HTTP verb or WATCH. * stands for any part. Of
-several rules that hit a request the oldest decides.`,
+"kube VERB RESOURCE" with the HTTP verb or WATCH. Of Cloud Storage there is
+storage.buckets.testIamPermissions. * stands for any part. Of several rules that
+hit a request the oldest decides.`,
 		Example: `  tpuctl sandbox fault add status --method CreateNodePool --call 2 --code 503
   tpuctl sandbox fault add reset-after --method CreateNodePool --object clusters/train
   tpuctl sandbox fault add status --code 429 --retry-after 2s --probability 0.1 --seed 7

@@ -152,7 +152,7 @@ func equal(t rapid.TB, what string, want, got any) {
 func (s *scene) jobs() map[string]jobfile.Job {
 	all := map[string]jobfile.Job{}
 	r := jobfile.Reader{File: os.ReadFile, Variable: os.LookupEnv}
-	for _, name := range []string{"train", "eval"} {
+	for _, name := range []string{"train", "eval", "pathways"} {
 		job, _, err := r.Load("../../../examples/jobs/"+name+".yaml", name)
 		if err != nil {
 			s.t.Fatal(err)
@@ -178,34 +178,81 @@ func (s *scene) jobs() map[string]jobfile.Job {
 }
 
 // What `tpuctl submit` creates is what tpu_training_jobset creates of the same
-// job: the whole object, metadata too, but for what the API server writes. Where
-// nobody is named as the owner, the label is the provider's owner here and the
-// account in use there.
+// job: the whole object, metadata too, but for what the API server writes.
 func TestSubmittedIsWhatIsApplied(t *testing.T) {
 	s := newScene(t)
 	for name, job := range s.jobs() {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t)
-			job.Name, job.Owner, job.Queue = "train", "team", "research"
-			spec, err := job.Spec()
-			if err != nil {
-				t.Fatal(err)
-			}
-			config := configOf(t, jobfile.HCL(spec, s.cluster))
-			config["wait_for"] = "created"
-			s.apply(nil, config)
-			applied := s.js()
-			other := newScene(t)
-			if _, err := training.Submit(t.Context(), other.k, spec); err != nil {
-				t.Fatal(err)
-			}
-			submitted := other.js()
-			for _, js := range []*jobsetv1.JobSet{applied, submitted} {
-				js.UID, js.ResourceVersion, js.CreationTimestamp, js.Generation = "", "", submitted.CreationTimestamp, 0
-			}
+			job.Owner = "team"
+			submitted, applied := both(t, job, "")
 			equal(t, name, submitted, applied)
 		})
 	}
+}
+
+// Where nobody is named as the owner, it is the account in use that submits,
+// and the provider's owner where Terraform applies: then these keys differ, and
+// nothing else.
+func TestWhatDiffersByTheOwner(t *testing.T) {
+	job := newScene(t).jobs()["train"]
+	job.Owner = ""
+	submitted, applied := both(t, job, "ada-example.com")
+	differ := func(a, b map[string]string) (keys []string) {
+		for key := range a {
+			if a[key] != b[key] {
+				keys = append(keys, key)
+			}
+		}
+		if len(a) != len(b) {
+			t.Errorf("%v, %v", a, b)
+		}
+		return slices.Sorted(slices.Values(keys))
+	}
+	owner := []string{training.LabelOwner}
+	if submitted.Labels[training.LabelOwner] != "ada-example.com" || applied.Labels[training.LabelOwner] != "team" {
+		t.Errorf("owners %s and %s", submitted.Labels[training.LabelOwner], applied.Labels[training.LabelOwner])
+	}
+	if diff := cmp.Diff(owner, differ(submitted.Labels, applied.Labels)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{training.AnnotationSpec, training.AnnotationSpecHash}, differ(submitted.Annotations, applied.Annotations)); diff != "" {
+		t.Error(diff)
+	}
+	for i := range submitted.Spec.ReplicatedJobs {
+		a, b := &submitted.Spec.ReplicatedJobs[i].Template, &applied.Spec.ReplicatedJobs[i].Template
+		if diff := cmp.Diff(owner, differ(a.Spec.Template.Labels, b.Spec.Template.Labels)); diff != "" {
+			t.Error(diff)
+		}
+		a.Spec.Template.Labels = b.Spec.Template.Labels
+	}
+	submitted.Labels, submitted.Annotations = applied.Labels, applied.Annotations
+	equal(t, "the rest", submitted, applied)
+}
+
+// both are a job as tpuctl submits it, for an account where it names no owner,
+// and as the provider applies it, without what the API server writes.
+func both(t *testing.T, job jobfile.Job, account string) (submitted, applied *jobsetv1.JobSet) {
+	t.Helper()
+	s, other := newScene(t), newScene(t)
+	job.Name, job.Queue = "train", "research"
+	spec, err := job.Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := configOf(t, jobfile.HCL(spec, s.cluster))
+	config["wait_for"] = "created"
+	s.apply(nil, config)
+	if spec.Owner == "" {
+		spec.Owner = account
+	}
+	if _, err := training.Submit(t.Context(), other.k, spec); err != nil {
+		t.Fatal(err)
+	}
+	submitted, applied = other.js(), s.js()
+	for _, js := range []*jobsetv1.JobSet{applied, submitted} {
+		js.UID, js.ResourceVersion, js.CreationTimestamp, js.Generation = "", "", submitted.CreationTimestamp, 0
+	}
+	return submitted, applied
 }
 
 // So it is for random jobs.
@@ -214,7 +261,7 @@ func TestRandomJobsAreRenderedAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec, err := drawJob(t).Spec()
 		if err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		js, files := s.rendered(t, configOf(t, jobfile.HCL(spec, s.cluster)))
 		own := spec.JobSet()
@@ -278,6 +325,9 @@ func drawJob(t *rapid.T) jobfile.Job {
 		j.Accelerator = "v6e-16"
 		j.Pathways = &jobfile.Pathways{Scratch: "gs://scratch", ProxyArgs: list("proxy"), WorkerArgs: list("workers"), ElasticSlices: number("elastic", 0, 1),
 			ServerResources: &jobfile.Resources{CPU: "2"}, HeadNodeSelector: words("heads"), ColocatedPython: rapid.SampledFrom([]string{"", "python:1"}).Draw(t, "colocated")}
+		if j.Restart != nil && *j.Pathways.ElasticSlices > 0 {
+			j.Restart.OnPreemption = string(training.PreemptionRestarts)
+		}
 	}
 	if yes("overrides") {
 		j.Overrides = object{"spec": object{"coordinator": object{"replicatedJob": "slice", "jobIndex": rapid.IntRange(0, 9).Draw(t, "index")}}, "metadata": object{"labels": words("other labels")}}

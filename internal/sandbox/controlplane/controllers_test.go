@@ -35,8 +35,8 @@ func connect(t *testing.T, cp *ControlPlane) *kube.Client {
 	return cl
 }
 
-// training is a JobSet of one slice of four hosts.
-func training(name string, delay string) *jobset.JobSet {
+// sliceJob is a JobSet of one slice of four hosts.
+func sliceJob(name string, delay string) *jobset.JobSet {
 	return &jobset.JobSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "research", Labels: map[string]string{"kueue.x-k8s.io/queue-name": "research"}},
 		Spec: jobset.JobSetSpec{ReplicatedJobs: []jobset.ReplicatedJob{{
@@ -114,7 +114,7 @@ func TestRealControllers(t *testing.T) {
 			}}}},
 		}},
 		&kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{Name: "research", Namespace: "research"}, Spec: kueue.LocalQueueSpec{ClusterQueue: "research"}},
-		training("first", "1s"),
+		sliceJob("first", "1s"),
 	} {
 		if err := cl.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func TestRealControllers(t *testing.T) {
 	}
 	finished(t, cl, "first")
 	onlyLoopback(t, dir)
-	if err := cl.Create(t.Context(), training("endless", "1h")); err != nil {
+	if err := cl.Create(t.Context(), sliceJob("endless", "1h")); err != nil {
 		t.Fatal(err)
 	}
 
@@ -211,12 +211,12 @@ func TestRealControllers(t *testing.T) {
 	}
 	cp = start(t, dir)
 	cl = connect(t, cp)
-	if err := cl.Create(t.Context(), training("at-once", "1s"), client.DryRunAll); err != nil {
+	if err := cl.Create(t.Context(), sliceJob("at-once", "1s"), client.DryRunAll); err != nil {
 		t.Errorf("the webhooks do not answer once the cluster is back: %v", err)
 	}
 
 	t.Run("a running job ends when it is deleted", func(t *testing.T) {
-		if err := cl.Delete(t.Context(), training("endless", ""), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		if err := cl.Delete(t.Context(), sliceJob("endless", ""), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, time.Minute, "its pods are gone", func() error {
@@ -230,7 +230,7 @@ func TestRealControllers(t *testing.T) {
 			return nil
 		})
 	})
-	if err := cl.Create(t.Context(), training("second", "500ms")); err != nil {
+	if err := cl.Create(t.Context(), sliceJob("second", "500ms")); err != nil {
 		t.Fatal(err)
 	}
 	finished(t, cl, "second")

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 // Annotations of a simulated pod by which its program prints, beside
@@ -93,7 +95,7 @@ func programLog(p *corev1.Pod, container string) (lines []logLine, ended bool, e
 		if c.Name != container {
 			continue
 		}
-		add(fmt.Sprintf("[simulated host %s] would run %s with %q\n", p.Spec.NodeName, c.Image, append(append([]string{}, c.Command...), c.Args...)), true)
+		add(fmt.Sprintf("[simulated host %s] would run %s with %s\n", p.Spec.NodeName, c.Image, written(c)), true)
 		add(p.Annotations[PrintedAnnotation], true)
 		if file := p.Annotations[LogFileAnnotation]; file != "" {
 			file = strings.NewReplacer("{slice}", p.Labels[jobIndexLabel], "{host}", p.Labels[hostLabel], "{attempt}", p.Labels[attemptLabel], "{pod}", p.Name, "{container}", c.Name).Replace(file)
@@ -106,6 +108,18 @@ func programLog(p *corev1.Pod, container string) (lines []logLine, ended bool, e
 		add(p.Annotations[LogAnnotation], true)
 	}
 	return lines, ended, nil
+}
+
+// written is what a container runs, without what is put around a script.
+func written(c *corev1.Container) string {
+	argv, script := training.AsWritten(c.Command, c.Args)
+	switch {
+	case script != "":
+		return fmt.Sprintf("the script %q", script)
+	case len(argv) == 0:
+		return "its own command"
+	}
+	return fmt.Sprintf("%q", argv)
 }
 
 // startOf is when a container started, as its status says.

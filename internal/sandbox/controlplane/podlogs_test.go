@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 // What a simulated program has printed: what was sent to it, what its file
@@ -77,6 +79,11 @@ func TestProgramLog(t *testing.T) {
 	p.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(began)}}
 	if diff := cmp.Diff(strings.Replace(stamps, "2026-01-02T03:05:00.000000001Z Killed\n", "2026-01-02T03:05:00.000000001Z not wh\n2026-01-02T03:05:00.000000002Z Killed\n", 1), show("timestamps=true")); diff != "" {
 		t.Error(diff)
+	}
+	// Of a script what the user wrote is shown.
+	p.Spec.Containers[0].Command, p.Spec.Containers[0].Args = training.ShellCommand("set -e\npython train.py | tee \"$LOG\""), nil
+	if got, _, _ := strings.Cut(show(""), "\n"); got != `[simulated host host] would run train:1 with the script "set -e\npython train.py | tee \"$LOG\""` {
+		t.Error(got)
 	}
 	if lines, _, _ := programLog(p, "sidecar"); len(lines) != 0 {
 		t.Errorf("a container that there is not printed %v", lines)
