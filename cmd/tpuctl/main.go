@@ -2,13 +2,11 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
-	"syscall"
 
+	"github.com/tpu-training/terraform-provider-tpu/cmd/tpuctl/interrupt"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	tpuversion "github.com/tpu-training/terraform-provider-tpu/internal/cli/version"
@@ -25,7 +23,7 @@ func main() {
 	if os.Getenv("GOGC") == "" && !slices.Contains(os.Args, "sandbox") {
 		debug.SetGCPercent(growth)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interrupt.Context()
 	code := cli.Main(ctx, os.Args[1:], term.System(), tpuversion.Build{Version: version, Details: cli.Details})
 	stop()
 	os.Exit(code)

@@ -45,7 +45,7 @@ Terraform's provider "tpu" manages the same clusters, slices, queues and jobs.`,
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			cmd.SetContext(withLogger(cmd.Context(), s, verbose))
+			cmd.SetContext(hclog.WithContext(cmd.Context(), logger(s, verbose)))
 		},
 	}
 	root.SetVersionTemplate("tpuctl {{.Version}}\n")
@@ -100,12 +100,15 @@ func nearFlag(cmd *cobra.Command, err error) string {
 	return near.Hint("--"+unknown.GetSpecifiedName(), names)
 }
 
-func withLogger(ctx context.Context, s *term.Streams, verbose bool) context.Context {
+// logger is what commands, and the libraries that they use, log to.
+func logger(s *term.Streams, verbose bool) hclog.Logger {
 	level := hclog.Warn
 	if verbose {
 		level = hclog.Debug
 	}
-	return hclog.WithContext(ctx, hclog.New(&hclog.LoggerOptions{Name: "tpuctl", Level: level, Output: s.Err}))
+	log := hclog.New(&hclog.LoggerOptions{Name: "tpuctl", Level: level, Output: s.Err})
+	logLibraries(log)
+	return log
 }
 
 // Main runs tpuctl with args and returns its exit code. Errors have been

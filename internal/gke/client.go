@@ -17,6 +17,7 @@ import (
 	"golang.org/x/oauth2"
 	"google.golang.org/api/option"
 
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/share"
 )
 
@@ -83,7 +84,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.Transport = t
 	}
 	opts := []option.ClientOption{option.WithHTTPClient(&http.Client{
-		Transport: &oauth2.Transport{Source: cfg.Tokens, Base: &headers{cfg: cfg}},
+		Transport: kube.Heed(&oauth2.Transport{Source: cfg.Tokens, Base: &headers{cfg: cfg}}),
 		// A redirect would carry the token to wherever it points.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	})}

@@ -76,6 +76,10 @@ func ForConfig(name string, cfg *rest.Config) (*Client, error) {
 	}
 	own := *hc // without credentials it may be http.DefaultClient
 	hc = &own
+	if hc.Transport == nil {
+		hc.Transport = http.DefaultTransport
+	}
+	hc.Transport = Heed(hc.Transport)
 	// A redirect would carry the token to wherever it points.
 	hc.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	mapper, err := apiutil.NewDynamicRESTMapper(cfg, hc)
@@ -86,7 +90,7 @@ func ForConfig(name string, cfg *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing a client for cluster %s: %w", name, err)
 	}
-	return &Client{WithWatch: c, Name: name, Config: cfg, HTTP: hc}, nil
+	return &Client{WithWatch: newHeeding(c, mapper), Name: name, Config: cfg, HTTP: hc}, nil
 }
 
 // ApplyOptions change how Apply writes.

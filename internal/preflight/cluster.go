@@ -17,24 +17,37 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
+	"github.com/tpu-training/terraform-provider-tpu/internal/similar"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 // namespace looks for the namespace, by which the cluster answers or not.
 func (c Checks) namespace(ctx context.Context, s training.Spec) []Item {
+	return c.Namespace(ctx, s.Namespace)
+}
+
+// Namespace looks for a namespace alone.
+func (c Checks) Namespace(ctx context.Context, name string) []Item {
 	m := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
-	m.Name = s.Namespace
+	m.Name = name
 	found, err := c.Cluster.Fetch(ctx, m)
 	here := Item{nameCluster, Passed, c.Cluster.Name + " answers"}
 	switch {
 	case err != nil && (apierrors.IsForbidden(err)):
-		return []Item{here, {nameNamespace, Unknown, s.Namespace + ": this account may not look at namespaces"}}
+		return []Item{here, {nameNamespace, Unknown, name + ": this account may not look at namespaces"}}
 	case err != nil:
 		return failed(nameCluster, plain(err))
-	case !found:
-		return []Item{here, {nameNamespace, Failed, s.Namespace + " does not exist: make it (tpu_training_namespace), or choose another --namespace"}}
+	case found:
+		return []Item{here, {nameNamespace, Passed, name}}
 	}
-	return []Item{here, {nameNamespace, Passed, s.Namespace}}
+	text := name + " does not exist"
+	all, _ := c.names(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), "") // what cannot be listed is not named
+	if near := similar.Among(name, all); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "? Else make it (tpu_training_namespace)"
+	} else {
+		text += ": make it (tpu_training_namespace), or choose another --namespace"
+	}
+	return []Item{here, {nameNamespace, Failed, text}}
 }
 
 // plain is an error with what to do, on one line.
@@ -66,7 +79,7 @@ func (c Checks) controllers(ctx context.Context, s training.Spec) []Item {
 	}
 	var running, wrong, down []string
 	for _, one := range wanted {
-		switch err := c.serves(one); {
+		switch err := c.serves(ctx, one); {
 		case meta.IsNoMatchError(err) && c.older(one):
 			wrong = append(wrong, fmt.Sprintf("%s does not serve %s, which this tpuctl speaks: upgrade it (tpu_job_controllers)", one.title, one.kind.GroupVersion()))
 			continue
@@ -91,8 +104,10 @@ func (c Checks) controllers(ctx context.Context, s training.Spec) []Item {
 	return passed(nameControllers, strings.Join(running, ", "))
 }
 
-func (c Checks) serves(one controller) error {
-	_, err := c.Cluster.RESTMapper().RESTMapping(one.kind.GroupKind(), one.kind.Version)
+func (c Checks) serves(ctx context.Context, one controller) error {
+	_, err := await(ctx, func() (*meta.RESTMapping, error) {
+		return c.Cluster.RESTMapper().RESTMapping(one.kind.GroupKind(), one.kind.Version)
+	})
 	return err
 }
 

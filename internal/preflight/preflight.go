@@ -8,6 +8,7 @@ package preflight
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,12 +68,13 @@ func (e *MissingError) Error() string { return e.What + " does not exist" }
 const grace = time.Second
 
 // Run checks the way of a job. The items are in an order that does not change;
-// of a cluster that does not answer nothing else is said.
+// of a cluster that does not answer nothing else is said, and nothing of what
+// would be in a namespace that is not there.
 func (c Checks) Run(ctx context.Context, s training.Spec) []Item {
 	checks := []struct {
 		run       func(context.Context, training.Spec) []Item
 		elsewhere bool
-	}{{run: c.namespace}, {run: c.controllers}, {run: c.queue}, {c.image, true}, {c.output, true}, {run: c.slices}}
+	}{{run: c.namespace}, {run: c.controllers}, {run: c.queue}, {run: c.priority}, {run: c.objects}, {run: c.run}, {c.image, true}, {c.output, true}, {run: c.slices}}
 	away, leave := context.WithCancel(ctx)
 	defer leave()
 	found := make([][]Item, len(checks))
@@ -91,8 +93,11 @@ func (c Checks) Run(ctx context.Context, s training.Spec) []Item {
 	for _, items := range found {
 		all = append(all, items...)
 	}
-	if len(all) > 0 && all[0].Result == Failed && all[0].Name == nameCluster {
+	switch {
+	case len(all) > 0 && all[0].Result == Failed && all[0].Name == nameCluster:
 		return all[:1]
+	case slices.ContainsFunc(all, func(i Item) bool { return i.Name == nameNamespace && i.Result == Failed }):
+		return slices.DeleteFunc(all, func(i Item) bool { return slices.Contains(inNamespace, i.Name) })
 	}
 	return all
 }
@@ -143,10 +148,19 @@ const (
 	nameControllers = "controllers"
 	nameQueue       = "queue"
 	nameQuota       = "quota"
+	namePriority    = "priority"
+	nameAccount     = "account"
+	nameSecret      = "secret"
+	nameConfigMap   = "configmap"
+	nameClaim       = "claim"
+	nameRun         = "run"
 	nameImage       = "image"
 	nameOutput      = "output"
 	nameSlices      = "slices"
 )
+
+// inNamespace are the checks of what is in the job's namespace.
+var inNamespace = []string{nameQueue, nameQuota, nameAccount, nameSecret, nameConfigMap, nameClaim, nameRun}
 
 func passed(name, text string) []Item  { return []Item{{name, Passed, text}} }
 func failed(name, text string) []Item  { return []Item{{name, Failed, text}} }

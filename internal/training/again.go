@@ -33,7 +33,9 @@ type Past struct {
 	Next int
 	// Going is a job that is not over; nil when the run may be gone on with.
 	Going *Run
-	Names []string
+	// Unfinished are all jobs that are not over.
+	Unfinished []Run
+	Names      []string
 }
 
 // ReadPast reads what there is of a run. It counts the attempts of the jobs that
@@ -54,6 +56,7 @@ func ReadPast(ctx context.Context, c *kube.Client, namespace, runID string) (Pas
 		}
 		if r := Read(js, wl); !r.Over() {
 			past.Going = &r
+			past.Unfinished = append(past.Unfinished, r)
 		}
 	}
 	return past, nil

@@ -52,9 +52,10 @@ func TestSubmit(t *testing.T) {
 	}{
 		"the namespace's only queue": {cluster: fake{queues: []string{"research"}}, did: []string{"submit research/train to research, rehearsal false"},
 			says: "Submitted research/train: 1 x v5litepod-16 in queue research\nSee it: tpuctl status research/train\n"},
-		"a queue of two must be named": {cluster: fake{queues: []string{"b", "a"}}, fails: "namespace research has 2 queues, a, b: name one with --queue", code: exit.Usage},
-		"a namespace without a queue":  {fails: "namespace research has no queue", code: exit.Usage},
-		"no queue wanted":              {args: []string{"--queue", "none", "-o", "name"}, did: []string{"submit research/train to , rehearsal false"}, says: "research/train\n"},
+		"a queue of two must be named":  {cluster: fake{queues: []string{"b", "a"}}, fails: "namespace research has 2 queues, a, b: name one with --queue", code: exit.Usage},
+		"a namespace without a queue":   {fails: "namespace research has no queue", code: exit.Usage},
+		"a namespace that there is not": {cluster: fake{nowhere: true}, fails: "job research/train was not submitted: 1 thing in its way", code: exit.Failure},
+		"no queue wanted":               {args: []string{"--queue", "none", "-o", "name"}, did: []string{"submit research/train to , rehearsal false"}, says: "research/train\n"},
 		"the same job again": {cluster: fake{acts: &acts{submit: []error{taken(true)}}}, args: []string{"--queue", "q"}, did: []string{"submit research/train to q, rehearsal false"},
 			says: "Unchanged: there is already research/train: 1 x v5litepod-16 in queue q\nSee it: tpuctl status research/train\n"},
 		"another job has the name": {cluster: fake{runs: sample().runs, acts: &acts{submit: []error{taken(false)}}}, args: []string{"--queue", "q"},
@@ -66,9 +67,12 @@ func TestSubmit(t *testing.T) {
 		"replaced once": {cluster: fake{runs: sample().runs, acts: &acts{submit: []error{taken(false), taken(false)}}}, args: []string{"--queue", "q", "--replace"},
 			did:   []string{"submit research/train to q, rehearsal false", "delete research/train uid-train", "submit research/train to q, rehearsal false"},
 			fails: "nothing was changed", code: exit.Failure},
-		"neither here nor there":   {args: []string{"--replace", "--suffix"}, fails: "give one of them", code: exit.Usage},
-		"a rehearsal of the other": {args: []string{"--dry-run", "both"}, fails: `--dry-run: "both"; want client or server`, code: exit.Usage},
-		"a rehearsal by nobody":    {args: []string{"--dry-run", "client"}, fails: "name one with --queue", code: exit.Usage},
+		"neither here nor there":       {args: []string{"--replace", "--suffix"}, fails: "give one of them", code: exit.Usage},
+		"a rehearsal of the other":     {args: []string{"--dry-run=both"}, fails: `--dry-run: "both"; want client or server`, code: exit.Usage},
+		"a rehearsal by nobody":        {args: []string{"--dry-run=client"}, fails: "name one with --queue", code: exit.Usage},
+		"a rehearsal, the value apart": {args: []string{"--dry-run", "server"}, fails: `"server" is not read as the value of --dry-run, which stands behind =: write --dry-run=server`, code: exit.Usage},
+		"a rehearsal of a taken name": {cluster: fake{acts: &acts{submit: []error{taken(false)}}}, args: []string{"--queue", "q", "--replace", "--dry-run=server"}, did: []string{"submit research/train to q, rehearsal true"},
+			fails: "deletes nothing; --dry-run=client prints it", code: exit.Failure},
 		"all that is wrong at once": {args: []string{"--slices", "0", "--priority", "high", "--queue", "none", "--output-dir", "here", "-e", "1A=x"},
 			fails: "--slices: 0; a job needs at least one slice", code: exit.Usage},
 		"a queue that there is not": {cluster: fake{acts: &acts{submit: []error{&training.QueueNotFoundError{Cluster: "c", Namespace: "research", Queue: "q", Others: []string{"r"}}}}},
@@ -134,19 +138,45 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A client's rehearsal prints what would be created, and asks nobody.
+// A client's rehearsal prints what would be created, nothing that only a server
+// writes, and asks nobody. It is what --dry-run alone is.
 func TestDryRun(t *testing.T) {
-	d, acts, out, _ := acting(fake{})
-	d.Open = func(context.Context, target.Options) (Cluster, error) { return nil, errors.New("a server was asked") }
-	if err := clitest.Run(newSubmit(d), append(slices.Clone(usual), "--queue", "q", "--dry-run", "client")...); err != nil {
-		t.Fatal(err)
+	for name, make := range map[string]func(Deps) *cobra.Command{"submit": newSubmit, "run": newRun} {
+		for _, args := range [][]string{{"--dry-run"}, {"--dry-run=client", "--owner", "ada"}} {
+			d, acts, out, errs := acting(fake{})
+			d.Open = func(context.Context, target.Options) (Cluster, error) { return nil, errors.New("a server was asked") }
+			if err := clitest.Run(make(d), append(append(args, usual...), "--queue", "q")...); err != nil {
+				t.Fatal(err)
+			}
+			var js struct {
+				Kind     string
+				Metadata map[string]any
+				Status   any
+			}
+			if err := yaml.Unmarshal([]byte(out()), &js); err != nil || js.Kind != "JobSet" || js.Metadata["name"] != "train" || len(acts.done) > 0 {
+				t.Errorf("%s: %v, %v, %v:\n%s", name, err, js, acts.done, out())
+			}
+			if js.Status != nil || js.Metadata["creationTimestamp"] != nil || strings.Contains(out(), "creationTimestamp") {
+				t.Errorf("%s: what only a server writes:\n%s", name, out())
+			}
+			if tells := strings.Contains(errs(), "The owner is left out"); tells != (len(args) == 1) {
+				t.Errorf("%s %q: told %q", name, args, errs())
+			}
+		}
 	}
-	var js struct {
-		Kind     string
-		Metadata struct{ Name, Namespace string }
-	}
-	if err := yaml.Unmarshal([]byte(out()), &js); err != nil || js.Kind != "JobSet" || js.Metadata.Name != "train" || len(acts.done) > 0 {
-		t.Errorf("%v, %v, %v:\n%s", err, js, acts.done, out())
+}
+
+// A job like another one is printed under the name that it would have.
+func TestDryRunAgain(t *testing.T) {
+	done := run("research", "train", training.Succeeded)
+	for name, tt := range map[string]struct {
+		make func(Deps) *cobra.Command
+		want string
+	}{"rerun": {newRerun, "research/train-2\n"}, "continue": {newContinue, "research/train-2\n"}} {
+		d, acts, out, _ := acting(fake{runs: []training.Run{done}})
+		if err := clitest.Run(tt.make(d), "train", "--dry-run", "-o", "name"); err != nil || out() != tt.want || len(acts.done) > 0 {
+			t.Errorf("%s: %v, %q, %v", name, err, out(), acts.done)
+		}
 	}
 }
 
@@ -172,6 +202,42 @@ func TestInterruptedSubmission(t *testing.T) {
 		if err := cmd.ExecuteContext(ctx); exit.Code(err) != exit.Interrupted || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v (exit code %d), want %q", err, exit.Code(err), want)
 		}
+	}
+}
+
+// Ctrl-C before that, wherever the command is: no job, and it says so.
+func TestInterruptedBeforeTheSubmission(t *testing.T) {
+	queued := append(slices.Clone(usual), "--queue", "q")
+	for name, tt := range map[string]struct {
+		make func(Deps) *cobra.Command
+		args []string
+		want string
+	}{
+		"submit":   {newSubmit, queued, "interrupted: no job research/train was created"},
+		"run":      {newRun, queued, "interrupted: no job research/train was created"},
+		"rehearse": {newSubmit, append(slices.Clone(queued), "--dry-run=server"), "interrupted: nothing is created by --dry-run"},
+		"rerun":    {newRerun, []string{"train"}, "interrupted: no job was created"},
+		"continue": {newContinue, []string{"train"}, "interrupted: no job was created"},
+		"replace":  {newRerun, []string{"train", "--replace"}, "interrupted: no job was created"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		d, acts, _, _ := acting(fake{})
+		d.Open = func(ctx context.Context, _ target.Options) (Cluster, error) { cancel(); return nil, ctx.Err() }
+		if err := runWith(ctx, tt.make(d), tt.args...); exit.Code(err) != exit.Interrupted || err.Error() != tt.want || len(acts.done) > 0 {
+			t.Errorf("%s: got %v (exit code %d), want %q", name, err, exit.Code(err), tt.want)
+		}
+	}
+}
+
+// Who had the name is gone, also when its follower does not come to be.
+func TestInterruptedReplacement(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := fake{runs: []training.Run{run("research", "train", training.Running)}, acts: &acts{submit: []error{taken(false)}}}
+	f.acts.onDelete = cancel
+	d, _, _, _ := acting(f)
+	err := runWith(ctx, newSubmit(d), append(slices.Clone(usual), "--queue", "q", "--replace")...)
+	if want := "interrupted: no job research/train was created; job research/train, which had the name, was deleted"; exit.Code(err) != exit.Interrupted || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 

@@ -75,19 +75,15 @@ func (o *againOptions) complete(cmd *cobra.Command) {
 		_ = f.MarkHidden("output-dir")
 	}
 	f.Lookup("namespace").Usage = "the job's namespace (looked for in all by default)"
-	output.AddFlag(cmd, &o.format)
+	o.addDryRun(cmd)
+	output.AddFlag(cmd, &o.format, output.HCL)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return completeJobs(cmd, o.Deps, o.target, o.namespace)
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := o.read(cmd, args); err != nil {
-			return err
-		}
-		return o.run(cmd.Context())
-	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.start(cmd, args, o.run) }
 }
 
 func (o *againOptions) run(ctx context.Context) error {
@@ -119,10 +115,37 @@ func (o *againOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	o.fate.name = spec.Namespace + "/" + spec.Name
+	if o.suffix { // it is still to be numbered
+		o.fate.name = ""
+	}
+	if o.dryRun == dryClient {
+		if err := o.number(ctx, cluster, &spec); err != nil {
+			return err
+		}
+		return o.print(spec, spec.JobSet())
+	}
 	if err := o.look(ctx, cluster, &spec); err != nil {
 		return err
 	}
 	return o.submit(ctx, cluster, spec)
+}
+
+// number gives a job that is only printed the name that it would be submitted
+// under.
+func (o *againOptions) number(ctx context.Context, cluster Cluster, spec *training.Spec) error {
+	name := spec.Name
+	for n := 2; o.suffix && n <= maxSuffix; n++ {
+		_, err := cluster.Get(ctx, spec.Namespace, spec.Name)
+		if missing := new(training.NotFoundError); errors.As(err, &missing) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		spec.Name = fmt.Sprintf("%s-%d", name, n)
+	}
+	return o.refuse(spec.Validate())
 }
 
 // next is the job that follows, under the name that it is numbered from.

@@ -179,8 +179,8 @@ func TestRun(t *testing.T) {
 		code   int
 		tells  string
 	}{
-		"succeeds":        {last: at(training.Succeeded), tells: "Submitted research/train: 1 x v5litepod-16\nresearch/train: Running\nresearch/train: Succeeded\n"},
-		"is there":        {last: at(training.Succeeded), submit: []error{taken(true)}, tells: "Unchanged: there is already research/train: 1 x v5litepod-16\n"},
+		"succeeds":        {last: at(training.Succeeded), tells: "Submitted research/train: 1 x v5litepod-16 in queue q\nresearch/train: Running\nresearch/train: Succeeded\n"},
+		"is there":        {last: at(training.Succeeded), submit: []error{taken(true)}, tells: "Unchanged: there is already research/train: 1 x v5litepod-16 in queue q\n"},
 		"fails":           {last: failed, code: 42, tells: "slice 1, host 2 ended with exit code 42"},
 		"nobody knows":    {last: lost, code: exit.Unsuccessful},
 		"is cancelled":    {last: cancelled, code: exit.Unsuccessful},

@@ -94,6 +94,13 @@ func (o *specFlags) read(cmd *cobra.Command, args []string) error {
 			return exit.Usagef("there is no command after --: leave -- out to run the image's own")
 		}
 	}
+	if f := cmd.Flags().Lookup("dry-run"); f != nil && f.Changed {
+		for _, name := range names {
+			if name == dryClient || name == dryServer {
+				return exit.Usagef("%q is not read as the value of --dry-run, which stands behind =: write --dry-run=%s", name, name)
+			}
+		}
+	}
 	switch {
 	case len(names) == 0 && o.jobFile == "":
 		return exit.Usagef("the job has no name: %s NAME [flags] [-- COMMAND...]", cmd.CommandPath())

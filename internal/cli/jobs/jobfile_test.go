@@ -100,11 +100,11 @@ func TestHCL(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/job.yaml", aJob+"jobset_overrides:\n  spec: {coordinator: {replicatedJob: slice, jobIndex: 1}}\nlabels: {team: \"${a}\"}\n")
 	d, acts, out, _ := acting(fake{})
-	err := clitest.Run(newSubmit(d), "-f", dir+"/job.yaml", "--label", "team=a", "--shell", "echo ${A}\n", "--set", "lr=1", "--dry-run", "client", "-o", "hcl")
+	err := clitest.Run(newSubmit(d), "-f", dir+"/job.yaml", "--label", "team=a", "--shell", "echo ${A}\n", "--set", "lr=1", "--dry-run=client", "-o", "hcl")
 	if err == nil || !strings.Contains(err.Error(), "a script takes no arguments") {
 		t.Errorf("a script with arguments: %v", err)
 	}
-	if err := clitest.Run(newSubmit(d), "-f", dir+"/job.yaml", "--label", "team=a", "--note", "${why}", "--tag", "b,c", "--dry-run", "client", "-o", "hcl",
+	if err := clitest.Run(newSubmit(d), "-f", dir+"/job.yaml", "--label", "team=a", "--note", "${why}", "--tag", "b,c", "--dry-run=client", "-o", "hcl",
 		"--cluster", "projects/p/locations/l/clusters/c"); err != nil {
 		t.Fatal(err)
 	}

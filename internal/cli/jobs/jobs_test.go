@@ -38,9 +38,17 @@ type fake struct {
 	logs    *fakeLogs
 	items   []preflight.Item
 	account string
+	nowhere bool // no namespace is there
 }
 
 func (f fake) Preflight(context.Context, training.Spec) []preflight.Item { return f.items }
+
+func (f fake) Namespace(_ context.Context, name string) []preflight.Item {
+	if f.nowhere {
+		return []preflight.Item{{Name: "namespace", Result: preflight.Failed, Text: name + " does not exist; did you mean research?"}}
+	}
+	return nil
+}
 
 func (f fake) Account(context.Context) (string, error) { return f.account, nil }
 
@@ -53,6 +61,8 @@ type acts struct {
 	readings  []training.Run // of a wait
 	waitErr   error
 	onSubmit  func()
+	onDelete  func() // the job is gone then
+	deleted   bool
 	deleteErr error
 }
 
@@ -98,6 +108,10 @@ func (f fake) SetActive(_ context.Context, key types.NamespacedName, active bool
 
 func (f fake) Delete(_ context.Context, namespace, name, uid string) error {
 	f.acts.did("delete %s/%s %s", namespace, name, uid)
+	if f.acts.onDelete != nil {
+		f.acts.onDelete()
+		f.acts.deleted = true
+	}
 	return f.acts.deleteErr
 }
 
@@ -127,7 +141,7 @@ func (f fake) List(_ context.Context, namespace string) ([]training.Run, error) 
 
 func (f fake) Get(_ context.Context, namespace, name string) (training.Run, error) {
 	for _, r := range f.runs {
-		if r.Namespace == namespace && r.Name == name {
+		if r.Namespace == namespace && r.Name == name && (f.acts == nil || !f.acts.deleted) {
 			return r, nil
 		}
 	}

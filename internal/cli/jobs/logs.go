@@ -84,7 +84,7 @@ func (o *logsOptions) run(ctx context.Context, cluster Cluster, run training.Run
 	programs, err := cluster.Logs(ctx, run, opts, p.print)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return o.interrupted(run)
+		return stoppedReading(o.Streams, run)
 	case err != nil:
 		return err
 	case programs == 0:
@@ -102,15 +102,9 @@ func (o *logsOptions) followTo(ctx context.Context, cluster Cluster, run trainin
 		}
 	})
 	if err != nil && ctx.Err() != nil {
-		return o.interrupted(run)
+		return stoppedReading(o.Streams, run)
 	}
 	return err
-}
-
-// interrupted is Ctrl-C.
-func (o *logsOptions) interrupted(run training.Run) error {
-	fmt.Fprintf(o.Streams.Err, "\nStopped reading; job %s goes on.\n", pathOf(run))
-	return &exit.CodeError{Code: exit.Interrupted}
 }
 
 // options refuses what cannot be meant.

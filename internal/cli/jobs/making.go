@@ -18,6 +18,8 @@ type Maker interface {
 	// Preflight looks whether anything is in the job's way; as
 	// preflight.Checks.Run.
 	Preflight(ctx context.Context, s training.Spec) []preflight.Item
+	// Namespace looks whether a namespace is there; as preflight.Checks.Namespace.
+	Namespace(ctx context.Context, name string) []preflight.Item
 	// Account is whom the cluster takes us for.
 	Account(ctx context.Context) (string, error)
 	// Spec, Past, Cancel and Annotate are ReadSpec, ReadPast, Cancel and Annotate
@@ -46,6 +48,10 @@ func (c cluster) Annotate(ctx context.Context, key types.NamespacedName, labels,
 
 func (c cluster) Preflight(ctx context.Context, s training.Spec) []preflight.Item {
 	return c.checks.Run(ctx, s)
+}
+
+func (c cluster) Namespace(ctx context.Context, name string) []preflight.Item {
+	return c.checks.Namespace(ctx, name)
 }
 
 func (c cluster) Account(ctx context.Context) (string, error) { return c.client.Account(ctx) }

@@ -39,8 +39,8 @@ func TestPreflight(t *testing.T) {
 		"something in the way": {items: []preflight.Item{good, bad}, tells: "✗ image        image train:1 does not exist\n",
 			fails: "job research/train was not submitted: 1 thing in its way (--skip-preflight submits it all the same)"},
 		"not looked at":           {items: []preflight.Item{bad}, args: []string{"--skip-preflight"}, did: submitted},
-		"a rehearsal looks too":   {items: []preflight.Item{bad}, args: []string{"--dry-run", "server"}, tells: "✗ image        image train:1 does not exist\n", fails: "not submitted"},
-		"asking nobody looks not": {items: []preflight.Item{bad}, args: []string{"--dry-run", "client", "-o", "name"}},
+		"a rehearsal looks too":   {items: []preflight.Item{bad}, args: []string{"--dry-run=server"}, tells: "✗ image        image train:1 does not exist\n", fails: "not submitted"},
+		"asking nobody looks not": {items: []preflight.Item{bad}, args: []string{"--dry-run=client", "-o", "name"}},
 		"what is there had its way": {items: []preflight.Item{bad}, runs: func(s training.Spec) []training.Run {
 			there.Annotations = map[string]string{training.AnnotationSpecHash: s.Hash()}
 			return []training.Run{there}

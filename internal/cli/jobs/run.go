@@ -27,31 +27,23 @@ Exit codes: 0 it succeeded; else the exit code of the host that failed first, or
 125 where none is known; 1 anything else.`,
 		Example: `  tpuctl run smoke --accelerator v5litepod-16 --image python:3.13 -- python -c 'print(1)'
   tpuctl run -f job.yaml --set steps=10`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.read(cmd, args); err != nil {
-				return err
-			}
-			return o.submission.run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.start(cmd, args, o.submission.run) },
 	}
 	o.add(cmd)
 	o.addJobFile(cmd)
 	o.addTaken(cmd)
+	o.addDryRun(cmd)
 	return cmd
 }
 
 // follow prints the logs of the job, and ends as it does.
 func (o *runOptions) follow(ctx context.Context, cluster Cluster, spec training.Spec, what string) error {
 	path := spec.Namespace + "/" + spec.Name
-	fmt.Fprintf(o.Streams.Err, "%s %s: %d x %s\n", what, path, spec.Slices, spec.Slice.Name)
-	goesOn := func() error {
-		fmt.Fprintf(o.Streams.Err, "\nStopped reading; job %s goes on. tpuctl logs %s --follow reads on, tpuctl cancel %s ends it.\n", path, path, path)
-		return &exit.CodeError{Code: exit.Interrupted}
-	}
+	fmt.Fprintln(o.Streams.Err, submittedLine(what, spec))
 	run, err := cluster.Get(ctx, spec.Namespace, spec.Name)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return goesOn()
+		return stoppedReading(o.Streams, training.Run{Namespace: spec.Namespace, Name: spec.Name})
 	case err != nil:
 		return fmt.Errorf("job %s is submitted, but reading it back failed: %w", path, err)
 	}
@@ -65,7 +57,7 @@ func (o *runOptions) follow(ctx context.Context, cluster Cluster, spec training.
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return goesOn()
+		return stoppedReading(o.Streams, run)
 	case err != nil:
 		return fmt.Errorf("following job %s, which goes on without it: %w", path, err)
 	case last.State == training.Succeeded:

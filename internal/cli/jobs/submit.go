@@ -10,12 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
-	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
@@ -35,6 +33,7 @@ type submission struct {
 	replace bool
 	suffix  bool
 	unasked bool // without a preflight
+	fate    fate
 	// then follows a job that was submitted, instead of telling of it.
 	then func(ctx context.Context, cluster Cluster, spec training.Spec, what string) error
 }
@@ -44,10 +43,6 @@ const (
 	dryClient = "client"
 	dryServer = "server"
 )
-
-// settleTime is how long an interrupted submission looks whether its job is
-// there.
-const settleTime = 5 * time.Second
 
 // maxSuffix bounds --suffix.
 const maxSuffix = 99
@@ -75,25 +70,23 @@ job has is refused, unless --suffix chooses a free one (NAME-2, NAME-3, ...) or
 whether the job is there.
 
 Before it submits, the command looks whether anything is in the way: the
-controllers, the namespace, the queue and its quota, the image, the bucket of
---output-dir, and slices of that shape. What could never run is not submitted;
-what cannot be asked is said, and holds nothing up. --skip-preflight looks at
-nothing of it and changes nothing else.
+namespace, the controllers, the queue and its quota, the priority class, the
+service account, Secrets, ConfigMaps and claims that the job names, another job
+at the same run, the image, the bucket of --output-dir, and slices of that
+shape. What could never run is not submitted; what cannot be asked is said, and
+holds nothing up. --skip-preflight looks at nothing of it and changes nothing
+else.
 
---dry-run=client prints the JobSet without asking any server, server prints it
-as the cluster's webhooks accept it. Neither keeps anything. With -o hcl either
-prints the job as a resource tpu_training_jobset of Terraform.`,
+--dry-run=client, or --dry-run alone, prints the JobSet without asking any
+server; --dry-run=server prints it as the cluster's webhooks accept it. Neither
+keeps anything. With -o hcl either prints the job as a resource
+tpu_training_jobset of Terraform.`,
 		Example: `  tpuctl submit train --accelerator v5litepod-16 --slices 2 --image python:3.13 -- python -c 'print(1)'
   tpuctl submit sweep-1 -n vision --queue research --accelerator v6e-8 --image my/image \
       --env LR=3e-4 --env-from-secret wandb --shell 'python train.py | tee /tmp/log'
   tpuctl submit -f job.yaml --set lr=1e-4 --slices 4
   tpuctl submit train --accelerator v5p-128 --image my/image --queue research --dry-run=client`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.read(cmd, args); err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.start(cmd, args, o.run) },
 	}
 	o.add(cmd)
 	o.addJobFile(cmd)
@@ -114,20 +107,36 @@ func (o *submission) addTaken(cmd *cobra.Command) {
 }
 
 func (o *submission) addDryRun(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.dryRun, "dry-run", "", "client or server: print the JobSet and keep nothing")
+	cmd.Flags().StringVar(&o.dryRun, "dry-run", "", "=client or =server: print the JobSet and keep nothing")
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryClient
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryClient, dryServer}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func (o *submission) run(ctx context.Context) error {
+// start begins a submission: it reads the arguments, carries do out, and closes.
+func (o *submission) start(cmd *cobra.Command, args []string, do func(context.Context) error) error {
+	if err := o.read(cmd, args); err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	return o.closing(cmd.Context(), do)
+}
+
+// check refuses what cannot be meant.
+func (o *submission) check() error {
 	switch {
 	case o.dryRun != "" && o.dryRun != dryClient && o.dryRun != dryServer:
 		return exit.Usagef("--dry-run: %q; want %s or %s", o.dryRun, dryClient, dryServer)
 	case o.replace && o.suffix:
 		return exit.Usagef("--replace takes the name and --suffix another one: give one of them")
-	}
-	if o.format == output.HCL && o.dryRun == "" {
+	case o.format == output.HCL && o.dryRun == "":
 		return exit.Usagef("-o %s prints the job for Terraform, which would find it taken: add --dry-run=%s or --dry-run=%s, which submit nothing", output.HCL, dryClient, dryServer)
 	}
+	return nil
+}
+
+func (o *submission) run(ctx context.Context) error {
 	job, err := o.job(o.Streams.In)
 	if err != nil {
 		return err
@@ -138,6 +147,7 @@ func (o *submission) run(ctx context.Context) error {
 	if err := o.refuse(err); err != nil {
 		return err
 	}
+	o.fate.name = spec.Namespace + "/" + spec.Name
 	if spec.Owner == "" {
 		spec.Owner = jobfile.OwnerOf(o.Account(o.target))
 	}
@@ -153,11 +163,7 @@ func (o *submission) run(ctx context.Context) error {
 		return err
 	}
 	if open {
-		queues, err := cluster.Queues(ctx, spec.Namespace)
-		if err != nil {
-			return err
-		}
-		if spec.Queue, err = chooseQueue(spec.Namespace, queues); err != nil {
+		if spec.Queue, err = o.onlyQueue(ctx, cluster, spec); err != nil {
 			return err
 		}
 	}
@@ -172,7 +178,7 @@ func (o *submission) run(ctx context.Context) error {
 // job's way. A job that is there already has had its way.
 func (o *submission) look(ctx context.Context, cluster Cluster, spec *training.Spec) error {
 	var tasks sync.WaitGroup
-	owner, before := spec.Owner, *spec
+	owner, before := spec.Owner, o.asNamed(*spec)
 	if owner == "" {
 		tasks.Go(func() {
 			account, err := cluster.Account(ctx)
@@ -197,10 +203,40 @@ func (o *submission) look(ctx context.Context, cluster Cluster, spec *training.S
 		return nil
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted: no job %s/%s was created: %w", spec.Namespace, spec.Name, context.Cause(ctx))
+		return context.Cause(ctx)
 	}
 	tell(o.Streams, items)
 	return fmt.Errorf("job %s/%s was not submitted: %s in its way (--skip-preflight submits it all the same)", spec.Namespace, spec.Name, plural(len(stops), "thing"))
+}
+
+// asNamed is the job as a preflight looks at its run. A job that writes to a
+// folder is at the run of its own name, too; one whose name is still to be
+// numbered is none that is there.
+func (o *submission) asNamed(spec training.Spec) training.Spec {
+	switch {
+	case o.suffix:
+		spec.Name = ""
+	case spec.RunID == "" && spec.OutputDir != "":
+		spec.RunID = spec.Name
+	}
+	return spec
+}
+
+// onlyQueue is the queue of a job that names none. That there is none may come of
+// a namespace that there is not, which is said instead.
+func (o *submission) onlyQueue(ctx context.Context, cluster Cluster, spec training.Spec) (string, error) {
+	queues, err := cluster.Queues(ctx, spec.Namespace)
+	if err != nil {
+		return "", err
+	}
+	if len(queues) == 0 {
+		items := cluster.Namespace(ctx, spec.Namespace)
+		if stops := preflight.Stops(items); len(stops) > 0 && ctx.Err() == nil {
+			tell(o.Streams, items)
+			return "", fmt.Errorf("job %s/%s was not submitted: %s in its way", spec.Namespace, spec.Name, plural(len(stops), "thing"))
+		}
+	}
+	return chooseQueue(spec.Namespace, queues)
 }
 
 // chooseQueue settles the queue of a job that names none: the namespace's only
@@ -218,15 +254,20 @@ func chooseQueue(namespace string, queues []string) (string, error) {
 func (o *submission) submit(ctx context.Context, cluster Cluster, spec training.Spec) error {
 	name := spec.Name
 	for n := 2; ; n++ {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		o.fate.cluster, o.fate.spec = cluster, spec
 		js, err := cluster.Submit(ctx, spec, o.dryRun == dryServer)
 		taken := new(training.ExistsError)
 		switch {
 		case err == nil && o.dryRun == dryServer:
 			return o.print(spec, js)
 		case err == nil:
+			o.fate.there = "was created"
 			return o.submitted(ctx, cluster, spec, "Submitted")
-		case ctx.Err() != nil && o.dryRun == "":
-			return interrupted(ctx, cluster, spec, err)
+		case ctx.Err() != nil:
+			return err
 		case !errors.As(err, &taken):
 			return err
 		case o.replace && o.dryRun == "":
@@ -240,7 +281,10 @@ func (o *submission) submit(ctx context.Context, cluster Cluster, spec training.
 				return err
 			}
 		case taken.Same:
+			o.fate.there = "was there already"
 			return o.submitted(ctx, cluster, spec, "Unchanged: there is already")
+		case o.replace:
+			return fmt.Errorf("%w: --dry-run=%s cannot have it checked under a name that is taken, and deletes nothing; --dry-run=%s prints it", err, dryServer, dryClient)
 		default:
 			return exists(ctx, cluster, spec, err)
 		}
@@ -257,7 +301,11 @@ func (o *submission) remove(ctx context.Context, cluster Cluster, spec training.
 		return err
 	}
 	fmt.Fprintf(o.Streams.Err, "Deleting %s/%s (%s)\n", had.Namespace, had.Name, had.State)
-	return cluster.Delete(ctx, had.Namespace, had.Name, had.UID)
+	err = cluster.Delete(ctx, had.Namespace, had.Name, had.UID)
+	if err == nil {
+		o.fate.deleted = pathOf(had)
+	}
+	return err
 }
 
 // exists says what has the name, and what can be done.
@@ -269,25 +317,13 @@ func exists(ctx context.Context, cluster Cluster, spec training.Spec, err error)
 	return fmt.Errorf("%w%s; nothing was changed.\nChoose another name, or --suffix to have it numbered, or --replace to delete that job first", err, state)
 }
 
-// interrupted says whether the job came to be: the call that was under way may
-// have had its effect.
-func interrupted(ctx context.Context, cluster Cluster, spec training.Spec, cause error) error {
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
-	defer cancel()
-	run, err := cluster.Get(last, spec.Namespace, spec.Name)
-	missing := new(training.NotFoundError)
-	var text string
-	switch {
-	case errors.As(err, &missing):
-		text = fmt.Sprintf("interrupted: no job %s/%s was created", spec.Namespace, spec.Name)
-	case err != nil:
-		text = fmt.Sprintf("interrupted (%v), and whether job %s/%s was created is not known: %v\nSubmit it again to find out: that changes nothing if it was", cause, spec.Namespace, spec.Name, err)
-	case run.Annotations[training.AnnotationSpecHash] == spec.Hash():
-		text = fmt.Sprintf("interrupted: job %s/%s was created (%s); tpuctl delete %s -n %s takes it back", spec.Namespace, spec.Name, run.State, spec.Name, spec.Namespace)
-	default:
-		text = fmt.Sprintf("interrupted: no job was created; another one has the name %s/%s", spec.Namespace, spec.Name)
+// submittedLine is the one line that says what was submitted, and where to.
+func submittedLine(what string, spec training.Spec) string {
+	line := fmt.Sprintf("%s %s/%s: %d x %s", what, spec.Namespace, spec.Name, spec.Slices, spec.Slice.Name)
+	if spec.Queue != "" {
+		line += " in queue " + spec.Queue
 	}
-	return &exit.CodeError{Code: exit.Interrupted, Err: errors.New(text)}
+	return line
 }
 
 // submitted tells of the job that is there now.
@@ -297,11 +333,7 @@ func (o *submission) submitted(ctx context.Context, cluster Cluster, spec traini
 	}
 	path := spec.Namespace + "/" + spec.Name
 	v := output.View{Names: []string{path}, Page: func(w io.Writer, _ bool) error {
-		text := fmt.Sprintf("%s %s: %d x %s", what, path, spec.Slices, spec.Slice.Name)
-		if spec.Queue != "" {
-			text += " in queue " + spec.Queue
-		}
-		_, err := fmt.Fprintf(w, "%s\nSee it: tpuctl status %s\n", text, path)
+		_, err := fmt.Fprintf(w, "%s\nSee it: tpuctl status %s\n", submittedLine(what, spec), path)
 		return err
 	}}
 	if o.format.Structured() {
@@ -312,27 +344,6 @@ func (o *submission) submitted(ctx context.Context, cluster Cluster, spec traini
 		v.Data = view(run, true)
 	}
 	return output.Print(o.Streams, o.format, v)
-}
-
-// print shows a JobSet: as YAML for people too. As Terraform has it, the job is
-// what it was submitted as.
-func (o *submission) print(spec training.Spec, js *jobset.JobSet) error {
-	if o.format == output.HCL {
-		cluster := ""
-		if strings.Contains(o.target.Cluster, "/") {
-			cluster = o.target.Cluster
-		}
-		_, err := o.Streams.Out.Write(jobfile.HCL(spec, cluster))
-		return err
-	}
-	js = js.DeepCopy()
-	js.SetGroupVersionKind(jobset.SchemeGroupVersion.WithKind("JobSet"))
-	js.ManagedFields = nil
-	format := o.format
-	if format != output.JSON && format != output.Name {
-		format = output.YAML
-	}
-	return output.Print(o.Streams, format, output.View{Data: js, Names: []string{js.Namespace + "/" + js.Name}})
 }
 
 // keyOf is how the API server names a job.

@@ -68,6 +68,9 @@ func (o *waitOptions) run(ctx context.Context, cluster Cluster, run training.Run
 	if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
 		return &exit.CodeError{Code: exit.TimedOut, Err: fmt.Errorf("%w (%s): job %s is %s; it goes on", errTimeout, o.timeout, pathOf(run), last.State)}
 	}
+	if err != nil && ctx.Err() != nil {
+		return stopped(o.Streams, run, "waiting", "tpuctl wait "+pathOf(run)+" waits on")
+	}
 	if err != nil {
 		return err
 	}
