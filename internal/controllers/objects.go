@@ -11,11 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 // rendering numbers the changes that this file makes to the manifests. Raise
 // it with every change, so that the next apply writes it to old installs.
-const rendering = 2
+const rendering = 3
 
 // upstreamWebhookPort is what both official manifests serve webhooks on.
 const upstreamWebhookPort = 9443
@@ -78,6 +80,9 @@ func transform(c Config, p part, obj *unstructured.Unstructured) error {
 	case "CustomResourceDefinition":
 		// A placeholder of the kustomization that its authors left in.
 		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", "cert-manager.io/inject-ca-from")
+		if p == jobSet {
+			return columns(obj)
+		}
 	case "Deployment":
 		return convert(obj, func(d *appsv1.Deployment) error { return deployment(c, p, d) })
 	case "ConfigMap":
@@ -95,6 +100,27 @@ func transform(c Config, p part, obj *unstructured.Unstructured) error {
 		return webhooks(c, p, obj)
 	}
 	return nil
+}
+
+// columns adds the printer columns by which a list of jobs says what they are.
+func columns(crd *unstructured.Unstructured) error {
+	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		version := v.(map[string]any)
+		shown, _ := version["additionalPrinterColumns"].([]any)
+		for _, c := range training.Columns() {
+			column := map[string]any{"name": c.Name, "description": c.Description, "type": "string", "jsonPath": c.JSONPath}
+			if c.Wide {
+				column["priority"] = int64(1)
+			}
+			shown = append(shown, column)
+		}
+		version["additionalPrinterColumns"] = shown
+	}
+	return unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
 }
 
 // convert edits an object as the type it is and writes it back without the

@@ -12,9 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
 
@@ -96,6 +98,37 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s differs; -update rewrites it (-want +got):\n%s", file, diff)
+	}
+}
+
+// Whoever lists jobs reads of these columns what they are.
+func TestTablesOfJobSetsTellWhatTheyAre(t *testing.T) {
+	for name, c := range map[string]Config{"defaults": {}, "older": olderPair()} {
+		objs, err := Objects(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, obj := range objs {
+			if obj.GetName() != definition[jobSet] {
+				continue
+			}
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(obj.Object, crd, true); err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range crd.Spec.Versions {
+				var got []string
+				for _, shown := range v.AdditionalPrinterColumns {
+					if shown.Priority == 0 {
+						got = append(got, shown.Name)
+					}
+				}
+				want := []string{"TerminalState", "Restarts", "Completed", "Suspended", "Age", "Queue", "Owner", "Slices", "Accelerator"}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s, %s: kubectl get jobsets shows (-want +got):\n%s", name, v.Name, diff)
+				}
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -35,14 +36,16 @@ const (
 // brief lists many runs. ok is false where the server does not offer what that
 // takes, or too many jobs must be read whole: then everything is.
 //
-// What a job is comes from its metadata and, of the namespace's Table, from the
-// printer columns of JobSet's own definition. Whether it holds quota its
+// What a job is the server's Table says, in a fifth of the time and bytes of the
+// jobs' metadata, where tpu_job_controllers gave the definition of JobSet its
+// Columns; elsewhere their metadata does, and JobSet's own printer columns in the
+// Table of each namespace. Whether it holds quota its
 // Workload says, which Kueue lets select by the queue that admitted it. What
 // neither ended nor holds quota waits, unless its Workload was deactivated: then
 // its queue does not count it among those that wait. namespaces are some that
 // have such jobs.
 func brief(ctx context.Context, c *kube.Client, q Query, namespaces map[string]bool) (runs []Run, ok bool, err error) {
-	b := &briefing{c: c, q: q, columns: map[string]map[string]columns{}, holds: map[string]bool{}, sets: map[string]*jobset.JobSet{}}
+	b := &briefing{c: c, q: q, columns: map[client.ObjectKey]columns{}, holds: map[string]bool{}, sets: map[string]*jobset.JobSet{}}
 	var work errgroup.Group
 	work.Go(func() error { return b.names(ctx, namespaces) })
 	work.Go(func() error { return b.holders(ctx) })
@@ -79,7 +82,7 @@ type briefing struct {
 	queues kueue.LocalQueueList
 
 	mu      sync.Mutex
-	columns map[string]map[string]columns // by namespace and name
+	columns map[client.ObjectKey]columns
 
 	// What was read whole, by the uid of the job.
 	sets      map[string]*jobset.JobSet
@@ -88,14 +91,35 @@ type briefing struct {
 
 // columns are what JobSet's Table shows of a job.
 type columns struct {
+	name      string
 	terminal  string // Completed, Failed or ""
 	suspended bool
 	restarts  int
+	meta      *metav1.PartialObjectMetadata // nil where the table lacks Columns
 }
 
-// names reads the metadata, and the Table of each namespace that has jobs: rows
-// without objects do not say their namespace. Those of known are read meanwhile.
-func (b *briefing) names(ctx context.Context, known map[string]bool) error {
+// names reads what the jobs are, from one Table if that tells it.
+func (b *briefing) names(ctx context.Context, namespaces map[string]bool) error {
+	rows, err := b.table(ctx, b.q.Namespace)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.meta == nil {
+			return b.metadata(ctx, namespaces)
+		}
+		if b.q.Name == "" || row.name == b.q.Name {
+			b.metas = append(b.metas, *row.meta)
+			b.columns[client.ObjectKeyFromObject(row.meta)] = row
+		}
+	}
+	return nil
+}
+
+// metadata reads the metadata, and the Table of each namespace that has jobs:
+// rows without objects do not say their namespace. Those of known are read
+// meanwhile.
+func (b *briefing) metadata(ctx context.Context, known map[string]bool) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(readers)
 	table := func(ns string) {
@@ -103,7 +127,9 @@ func (b *briefing) names(ctx context.Context, known map[string]bool) error {
 			rows, err := b.table(ctx, ns)
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			b.columns[ns] = rows
+			for _, row := range rows {
+				b.columns[client.ObjectKey{Namespace: ns, Name: row.name}] = row
+			}
 			return err
 		})
 	}
@@ -127,14 +153,19 @@ func (b *briefing) names(ctx context.Context, known map[string]bool) error {
 	return work.Wait()
 }
 
-func (b *briefing) table(ctx context.Context, namespace string) (map[string]columns, error) {
+// table reads the Table of a namespace's jobs; "" is all.
+func (b *briefing) table(ctx context.Context, namespace string) ([]columns, error) {
 	cfg := rest.CopyConfig(b.c.Config)
 	cfg.NegotiatedSerializer = scheme.Codecs
 	raw, err := rest.UnversionedRESTClientForConfigAndClient(cfg, b.c.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("preparing a client for cluster %s: %w", b.c.Name, err)
 	}
-	request := raw.Get().AbsPath("/apis", jobset.GroupVersion.Group, jobset.GroupVersion.Version, "namespaces", namespace, "jobsets").
+	path, where := []string{"/apis", jobset.GroupVersion.Group, jobset.GroupVersion.Version, "jobsets"}, "all namespaces"
+	if namespace != "" {
+		path, where = slices.Insert(path, 3, "namespaces", namespace), "namespace "+namespace
+	}
+	request := raw.Get().AbsPath(path...).
 		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Param("includeObject", string(metav1.IncludeNone))
 	if s := b.q.selector(); !s.Empty() {
 		request = request.Param("labelSelector", s.String())
@@ -145,7 +176,7 @@ func (b *briefing) table(ctx context.Context, namespace string) (map[string]colu
 		err = json.Unmarshal(text, &table)
 	}
 	if err != nil {
-		return nil, &kube.Error{Verb: "listing", Kind: "JobSets", Key: "in namespace " + namespace, Cluster: b.c.Name, Err: err}
+		return nil, &kube.Error{Verb: "listing", Kind: "JobSets", Key: "in " + where, Cluster: b.c.Name, Err: err}
 	}
 	at := map[string]int{}
 	for i, d := range table.ColumnDefinitions {
@@ -156,7 +187,8 @@ func (b *briefing) table(ctx context.Context, namespace string) (map[string]colu
 			return nil, apierrors.NewBadRequest("the table of JobSets has no column " + want)
 		}
 	}
-	rows := make(map[string]columns, len(table.Rows))
+	ours := !slices.ContainsFunc(Columns(), func(c Column) bool { _, ok := at[c.Name]; return !ok })
+	rows := make([]columns, 0, len(table.Rows))
 	for _, r := range table.Rows {
 		cell := func(name string) string {
 			if i := at[name]; i < len(r.Cells) && r.Cells[i] != nil {
@@ -164,9 +196,12 @@ func (b *briefing) table(ctx context.Context, namespace string) (map[string]colu
 			}
 			return ""
 		}
-		row := columns{terminal: cell("TerminalState"), suspended: cell("Suspended") == "true"}
+		row := columns{name: cell("Name"), terminal: cell("TerminalState"), suspended: cell("Suspended") == "true"}
 		row.restarts, _ = strconv.Atoi(cell("Restarts"))
-		rows[cell("Name")] = row
+		if ours {
+			row.meta = metaOf(cell)
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }
@@ -188,7 +223,7 @@ func (b *briefing) holders(ctx context.Context) error {
 // of is what the Table shows of a job; nothing of one that was made, or went,
 // between two answers.
 func (b *briefing) of(m *metav1.PartialObjectMetadata) (columns, bool) {
-	row, ok := b.columns[m.Namespace][m.Name]
+	row, ok := b.columns[client.ObjectKeyFromObject(m)]
 	return row, ok
 }
 

@@ -1,9 +1,14 @@
 package training_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -268,7 +274,52 @@ func TestJobsOnTheRealControllers(t *testing.T) {
 // run, wait, are suspended, start at once or have ended.
 func brieflyListed(ctx context.Context, t *testing.T, cl *kube.Client) {
 	t.Helper()
-	for _, q := range []training.Query{{}, {Namespace: "research", Queue: "research"}, {Labels: map[string]string{"team": "a"}}, {Owner: "nobody"}} {
+	queries := []training.Query{{}, {Namespace: "research", Queue: "research"}, {Labels: map[string]string{"team": "a"}}, {Owner: "nobody"}}
+	for name, cl := range map[string]*kube.Client{"our columns": cl, "JobSet's columns alone": withoutColumns(t, cl)} {
+		t.Run(name, func(t *testing.T) { brieflyListedBy(ctx, t, cl, queries) })
+	}
+}
+
+// withoutColumns is a client of the same cluster as if somebody else had
+// installed JobSet.
+func withoutColumns(t *testing.T, cl *kube.Client) *kube.Client {
+	t.Helper()
+	cfg := rest.CopyConfig(cl.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err != nil || !strings.Contains(r.Header.Get("Accept"), "as=Table") {
+				return resp, err
+			}
+			defer resp.Body.Close()
+			var table metav1.Table
+			if err := json.NewDecoder(resp.Body).Decode(&table); err != nil {
+				return nil, err
+			}
+			upstream := len(table.ColumnDefinitions) - len(training.Columns())
+			table.ColumnDefinitions = table.ColumnDefinitions[:upstream]
+			for i := range table.Rows {
+				table.Rows[i].Cells = table.Rows[i].Cells[:upstream]
+			}
+			text, err := json.Marshal(table)
+			resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+			return resp, err
+		})
+	})
+	without, err := kube.ForConfig(cl.Name, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return without
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func brieflyListedBy(ctx context.Context, t *testing.T, cl *kube.Client, queries []training.Query) {
+	t.Helper()
+	for _, q := range queries {
 		// What stands may change between two looks: once they agree they do.
 		var diff string
 		if err := until(ctx, func() bool {

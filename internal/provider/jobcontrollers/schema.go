@@ -31,7 +31,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"The official manifests of JobSet %s and Kueue %s, and of one older pair, are part of the provider and are written by server-side apply; nothing is downloaded but the images.\n\n"+
 			"A newer `version` upgrades in place: jobs run on, waiting ones keep waiting, no queue or job is deleted, and what Kueue stored is stored anew in the version that the new release wants. An apply that is interrupted is continued by the next one.\n\n"+
 			"Kueue manages JobSets and Jobs only: its webhooks for pods, deployments and other frameworks are left out, because they would block pods of every namespace while Kueue is down. "+
-			"Chips are what queues count; cpu and memory are ignored unless a queue declares them.\n\n"+
+			"Chips are what queues count; cpu and memory are ignored unless a queue declares them. "+
+			"JobSet's definition gets columns of a job's queue, owner, slices and accelerator, by which `kubectl get jobsets` and `tpuctl list` tell them.\n\n"+
 			"Let queues, flavors and jobs take their cluster from here (`cluster = tpu_job_controllers.main.cluster`), so that they are created after the controllers and destroyed before them.",
 			controllers.JobSetVersion, controllers.KueueVersion),
 		Attributes: map[string]schema.Attribute{
