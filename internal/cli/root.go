@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -35,8 +36,10 @@ func New(s *term.Streams, build version.Build) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tpuctl",
 		Short: "Train on Cloud TPUs in GKE",
-		Long: `tpuctl is the daily tool for TPU training on GKE: see jobs, understand why one
-does not run, look up TPU slices, and try everything in a local sandbox.
+		Long: `tpuctl is the daily tool for TPU training on GKE: submit jobs and follow them,
+look up TPU slices, and try everything in a local sandbox. tpuctl status says why
+a job waits or failed, tpuctl queues who is before it, tpuctl slices what is free,
+and tpuctl logs --first-failure what went wrong.
 
 Terraform's provider "tpu" manages the same clusters, slices, queues and jobs.`,
 		Version:       build.Version,
@@ -58,8 +61,54 @@ Terraform's provider "tpu" manages the same clusters, slices, queues and jobs.`,
 	})
 	root.AddCommand(jobs.Commands(s)...)
 	root.AddCommand(slices.New(s), accelerators.New(s), clusters.New(s), queues.New(s), configcmd.New(s), sandboxcmd.New(s), version.New(s, build))
+	// Cobra adds these two when it runs; groups of commands are ours to check.
+	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(newHelp())
+	groups(root)
 	usageErrors(root)
 	return root
+}
+
+// newHelp is cobra's, but for a topic that there is not.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if found, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+				for _, child := range found.Commands() {
+					if child.IsAvailableCommand() && strings.HasPrefix(child.Name(), typed) {
+						names = append(names, cobra.CompletionWithDesc(child.Name(), child.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic := cmd.Root()
+			for _, name := range args {
+				next, _, err := topic.Find([]string{name})
+				if err != nil || next == topic {
+					return &exit.UsageError{Err: unknownCommand(topic, []string{name})}
+				}
+				topic = next
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	}
+}
+
+// groups makes commands that only have others below them say so of a wrong one.
+func groups(cmd *cobra.Command) {
+	for _, child := range cmd.Commands() {
+		if child.HasSubCommands() && (child.RunE == nil && child.Run == nil || child.ValidArgsFunction == nil && !child.Flags().HasFlags()) {
+			child.Args = unknownCommand
+			child.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+		groups(child)
+	}
 }
 
 // usageErrors makes wrong arguments of any command usage errors.
@@ -82,11 +131,12 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	message := fmt.Sprintf("there is no command %q", args[0])
+	path := strings.TrimPrefix(cmd.CommandPath()+" "+args[0], cmd.Root().Name()+" ")
+	message := fmt.Sprintf("there is no command %q", path)
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return errors.New(message + "\nSee: tpuctl --help")
+	return fmt.Errorf("%s\nSee: %s --help", message, cmd.CommandPath())
 }
 
 // nearFlag is which flag may have been meant by one that there is not.
@@ -114,9 +164,19 @@ func logger(s *term.Streams, verbose bool) hclog.Logger {
 // Main runs tpuctl with args and returns its exit code. Errors have been
 // written to the streams' Err.
 func Main(ctx context.Context, args []string, s *term.Streams, build version.Build) int {
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		quiet := *s // it is written into the line that somebody types
+		quiet.Err = io.Discard
+		s = &quiet
+	}
 	root := New(s, build)
 	root.SetArgs(args)
+	written := &output.Checked{Writer: s.Out}
+	root.SetOut(written)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = written.Err() // of help and completion scripts
+	}
 	if err == nil {
 		return exit.OK
 	}

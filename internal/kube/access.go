@@ -3,7 +3,11 @@
 // state. It knows Kubernetes, never GKE, Terraform or cobra.
 package kube
 
-import "golang.org/x/oauth2"
+import (
+	"net/http"
+
+	"golang.org/x/oauth2"
+)
 
 // FieldManager owns every field that this project applies.
 const FieldManager = "terraform-provider-tpu"
@@ -14,4 +18,7 @@ type Access struct {
 	Server string             // https://host[:port]
 	CA     []byte             // PEM; empty means the system's roots
 	Tokens oauth2.TokenSource // bearer tokens; refreshed as they expire
+	// Wrap goes around what sends the requests, to see each of them; nil: nothing
+	// does.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }

@@ -58,10 +58,13 @@ func Connect(a Access) (*Client, error) {
 		UserAgent:       FieldManager,
 		WarningHandler:  rest.NoWarnings{},
 	}
+	if a.Wrap != nil {
+		cfg.Wrap(a.Wrap) // innermost: retries are requests too
+	}
 	if a.Tokens != nil {
-		cfg.WrapTransport = func(rt http.RoundTripper) http.RoundTripper {
+		cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper {
 			return &oauth2.Transport{Source: a.Tokens, Base: rt}
-		}
+		})
 	}
 	return ForConfig(a.Name, cfg)
 }

@@ -45,7 +45,7 @@ const (
 // its queue does not count it among those that wait. namespaces are some that
 // have such jobs.
 func brief(ctx context.Context, c *kube.Client, q Query, namespaces map[string]bool) (runs []Run, ok bool, err error) {
-	b := &briefing{c: c, q: q, columns: map[client.ObjectKey]columns{}, holds: map[string]bool{}, sets: map[string]*jobset.JobSet{}}
+	b := &briefing{c: c, q: q, columns: map[client.ObjectKey]columns{}, holds: map[string]bool{}, unseen: map[string]bool{}, sets: map[string]*jobset.JobSet{}}
 	var work errgroup.Group
 	work.Go(func() error { return b.names(ctx, namespaces) })
 	work.Go(func() error { return b.holders(ctx) })
@@ -87,6 +87,8 @@ type briefing struct {
 	// What was read whole, by the uid of the job.
 	sets      map[string]*jobset.JobSet
 	workloads map[string]*kueue.Workload
+
+	unseen map[string]bool // by Kueue, by the uid of the job
 }
 
 // columns are what JobSet's Table shows of a job.
@@ -302,11 +304,43 @@ func (b *briefing) deactivated(ctx context.Context) (ok bool, err error) {
 		}
 	}
 	if len(unsure) > mostWhole {
-		return false, nil
+		if unsure, err = b.withWorkload(ctx, unsure); err != nil || len(unsure) > mostWhole {
+			return false, err
+		}
 	}
 	found, err := workloadsByUID(ctx, b.c, b.q.Namespace, unsure)
 	maps.Copy(b.workloads, found)
+	for _, uid := range unsure {
+		if err == nil && found[uid] == nil {
+			b.unseen[uid] = true
+		}
+	}
 	return true, err
+}
+
+// withWorkload are the jobs for which Kueue has made a Workload; the others it
+// has not seen, and their Workloads need not be read.
+func (b *briefing) withWorkload(ctx context.Context, uids []string) ([]string, error) {
+	seen := map[string]bool{}
+	var page metav1.PartialObjectMetadataList
+	page.SetGroupVersionKind(kueue.SchemeGroupVersion.WithKind("WorkloadList"))
+	if err := list(ctx, b.c, &page, client.InNamespace(b.q.Namespace)); err != nil {
+		return nil, err
+	}
+	for i := range page.Items {
+		if owner := metav1.GetControllerOf(&page.Items[i]); owner != nil {
+			seen[string(owner.UID)] = true
+		}
+	}
+	var with []string
+	for _, uid := range uids {
+		if seen[uid] {
+			with = append(with, uid)
+		} else {
+			b.unseen[uid] = true
+		}
+	}
+	return with, nil
 }
 
 // run is what is known of a job.
@@ -326,7 +360,7 @@ func (b *briefing) run(m *metav1.PartialObjectMetadata) Run {
 		js.Spec.ReplicatedJobs = []jobset.ReplicatedJob{rj}
 	}
 	r := Read(js, wl)
-	if wl == nil && !r.State.Finished() {
+	if wl == nil && !r.State.Finished() && !b.unseen[string(m.UID)] {
 		r.State, r.Reason, r.Message = Pending, "", ""
 	}
 	if r.State.Finished() {

@@ -101,6 +101,24 @@ func Select(ctx context.Context, c *kube.Client, q Query) (Listing, error) {
 	return Listing{Runs: sorted(runs)}, nil
 }
 
+// mostLabels bounds whose labels LabelsOfJobs reads.
+const mostLabels = 1000
+
+// LabelsOfJobs are the labels of the jobs of a namespace, or of all; of many,
+// those of some.
+func LabelsOfJobs(ctx context.Context, c *kube.Client, namespace string) ([]map[string]string, error) {
+	var page metav1.PartialObjectMetadataList
+	page.SetGroupVersionKind(jobset.GroupVersion.WithKind("JobSetList"))
+	if err := list(ctx, c, &page, client.InNamespace(namespace), client.Limit(mostLabels)); err != nil {
+		return nil, err
+	}
+	all := make([]map[string]string, len(page.Items))
+	for i := range page.Items {
+		all[i] = page.Items[i].Labels
+	}
+	return all, nil
+}
+
 func sorted(runs []Run) []Run {
 	slices.SortFunc(runs, func(a, b Run) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

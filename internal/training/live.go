@@ -89,6 +89,7 @@ func Get(ctx context.Context, c *kube.Client, namespace, name string) (Run, erro
 		return Run{}, err
 	}
 	r.refine(js, jobs.Items, pools)
+	r.hinder(ctx, c, js, jobs.Items)
 	if r.State == Failed {
 		if err := findFailure(ctx, c, &r, jobs.Items); err != nil {
 			return Run{}, err

@@ -32,7 +32,7 @@ func TestWaitOnAClusterThatDies(t *testing.T) {
 			return w.Get(ctx, key, obj, opts...)
 		}
 		c := &kube.Client{Name: "c", WithWatch: fake.NewClientBuilder().WithScheme(kube.Scheme).
-			WithInterceptorFuncs(interceptor.Funcs{Get: dies}).WithObjects(makeRun(t).js).Build()}
+			WithInterceptorFuncs(interceptor.Funcs{Get: dies}).WithObjects(makeRun(t).js, localQueue("research", "research")).Build()}
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		s := spec(t)
 		run, err := Wait(ctx, c, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, LevelCompleted, nil)

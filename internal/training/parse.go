@@ -130,6 +130,10 @@ func read(js *jobset.JobSet) Spec {
 	return s
 }
 
+// Unreserved are the labels or annotations that are a user's own: neither this
+// project's nor Kubernetes'.
+func Unreserved(m map[string]string) map[string]string { return unreserved(m) }
+
 // unreserved leaves out what the builder, JobSet, Kueue and kubectl write.
 func unreserved(m map[string]string) map[string]string {
 	var out map[string]string

@@ -3,6 +3,8 @@ package training
 import (
 	"time"
 
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 )
 
@@ -30,7 +32,7 @@ func (s State) Finished() bool { return s == Succeeded || s == Failed || s == Go
 
 // Reasons that are ours; others are Kueue's or JobSet's own, as they are.
 const (
-	ReasonNotQueued       = "NotSeenByKueue"  // the Workload does not exist yet
+	ReasonNotQueued       = "NotSeenByKueue"  // the Workload does not exist yet; Get looks why
 	ReasonUserSuspended   = "SuspendedByUser" // Workload.spec.active is false
 	ReasonCancelled       = "Cancelled"       // so too, and for good; see Cancel
 	ReasonTimedOut        = "MaximumExecutionTimeExceeded"
@@ -39,6 +41,7 @@ const (
 	ReasonDisruption      = "Disruption"
 	ReasonFurtherJob      = "FurtherJobFailed" // one whose failure fails the run
 	ReasonCrash           = "Crash"
+	ReasonRecovery        = kueue.WorkloadWaitForRecovery // a host is being replaced
 	ReasonNotFound        = "NotFound"
 )
 
@@ -57,6 +60,8 @@ type Run struct {
 	Slice         accelerator.Slice
 	Slices        int
 	HostsPerSlice int
+
+	Parts []Part // the JobSet's replicated jobs, in its order
 
 	State    State
 	Deleting bool   // somebody asked for its deletion
@@ -103,6 +108,13 @@ type Condition struct {
 	Status          bool
 	Reason, Message string
 	Since           time.Time
+}
+
+// Part is a replicated job of a run.
+type Part struct {
+	Name string
+	Pods int  // of each of its Jobs: hosts of a slice
+	Main bool // it has the slices
 }
 
 // SliceRun is one slice of a run.

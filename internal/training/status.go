@@ -50,6 +50,7 @@ func Read(js *jobset.JobSet, wl *kueue.Workload) Run {
 	}
 	r.Conditions = append(r.Conditions, conditions("JobSet", js.Status.Conditions)...)
 	r.State, r.Reason, r.Message = state(js, wl)
+	r.started(wl)
 	if at := js.Annotations[AnnotationCancelled]; at != "" && r.State == Suspended && r.Reason == ReasonUserSuspended {
 		r.Reason, r.Message = ReasonCancelled, "the job was cancelled at "+at
 	}
@@ -116,6 +117,10 @@ func (r *Run) shape(js *jobset.JobSet) {
 	if rj == nil {
 		return
 	}
+	for i := range js.Spec.ReplicatedJobs {
+		part := &js.Spec.ReplicatedJobs[i]
+		r.Parts = append(r.Parts, Part{Name: part.Name, Pods: int(ptr.Deref(part.Template.Spec.Parallelism, 1)), Main: part == rj})
+	}
 	r.Slices = int(rj.Replicas)
 	r.HostsPerSlice = int(ptr.Deref(rj.Template.Spec.Parallelism, 1))
 	if head(js) != nil {
@@ -156,10 +161,23 @@ func (r *Run) workload(wl *kueue.Workload) {
 	}
 	if c := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadAdmitted); c != nil && c.Status == metav1.ConditionTrue {
 		r.AdmittedAt = c.LastTransitionTime.Time
-		r.Started = c.LastTransitionTime.Time
 	}
-	if c := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadPodsReady); c != nil && c.Status == metav1.ConditionTrue {
-		r.Started = c.LastTransitionTime.Time
+}
+
+// started is since when the pods run: when all were ready, as Kueue tells. Of
+// one whose Kueue does not look after that, or whose hosts are being replaced,
+// the admission is as near as can be told, once the pods have run.
+func (r *Run) started(wl *kueue.Workload) {
+	if wl == nil {
+		return
+	}
+	ready := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadPodsReady)
+	switch {
+	case isTrue(ready):
+		r.Started = ready.LastTransitionTime.Time
+	case ready != nil && ready.Reason != kueue.WorkloadWaitForRecovery && r.State != Succeeded: // never yet
+	case r.State == Running || r.State == Restarting || r.State.Finished():
+		r.Started = r.AdmittedAt
 	}
 }
 

@@ -53,9 +53,10 @@ func (l Level) Reached(s State) bool {
 // recheck bounds what a watch that silently died can cost.
 const recheck = 5 * time.Second
 
-// impossible are Kueue's reasons for holding a job back that no waiting ends:
-// the job, its queue or its flavors must change first.
+// impossible are the reasons for holding a job back that no waiting ends: the
+// job, its queue, its priority class or its flavors must change first.
 var impossible = []string{
+	ReasonNoQueue, ReasonNoPriority,
 	kueue.WorkloadQuotaReservedReasonExceedsMaxQuota,
 	kueue.WorkloadQuotaReservedReasonNoMatchingFlavor,
 	kueue.WorkloadQuotaReservedReasonMisconfigured,

@@ -116,7 +116,7 @@ type view struct {
 	Created    string            `json:"created,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 	Pools      []poolView        `json:"node_pools,omitempty"`
-	Console    string            `json:"console"`
+	Console    string            `json:"console,omitempty"`
 }
 
 type poolView struct {
@@ -133,7 +133,7 @@ func viewOf(n gke.ClusterName, c *containerpb.Cluster, pools bool) view {
 	v := view{
 		Name: n.String(), Status: status(c.GetStatus().String()), Message: conditions(c.GetConditions()), Version: c.GetCurrentMasterVersion(),
 		Endpoint: c.GetEndpoint(), Network: c.GetNetwork(), Subnetwork: c.GetSubnetwork(), Nodes: c.GetCurrentNodeCount(),
-		Created: c.GetCreateTime(), Labels: c.GetResourceLabels(), Console: Console(n),
+		Created: utc(c.GetCreateTime()), Labels: c.GetResourceLabels(), Console: target.ClusterConsole(n),
 	}
 	if ch := c.GetReleaseChannel().GetChannel(); ch != containerpb.ReleaseChannel_UNSPECIFIED {
 		v.Channel = ch.String()
@@ -151,6 +151,14 @@ func viewOf(n gke.ClusterName, c *containerpb.Cluster, pools bool) view {
 	return v
 }
 
+// utc is a time as GKE writes it, in the one way that times are printed.
+func utc(s string) string {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t.UTC().Format(time.RFC3339)
+	}
+	return s
+}
+
 func status(s string) string {
 	if s == "STATUS_UNSPECIFIED" {
 		return ""
@@ -164,11 +172,6 @@ func conditions(all []*containerpb.StatusCondition) string {
 		texts = append(texts, c.GetMessage())
 	}
 	return strings.Join(texts, "; ")
-}
-
-// Console is where Google's console shows a cluster.
-func Console(n gke.ClusterName) string {
-	return fmt.Sprintf("https://console.cloud.google.com/kubernetes/clusters/details/%s/%s/details?project=%s", n.Location, n.Cluster, n.Project)
 }
 
 func listed(project string, all []*containerpb.Cluster) output.View {
@@ -223,21 +226,18 @@ func oneAtMost(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// completionTime is how long a shell's completion may take to ask.
-const completionTime = 3 * time.Second
-
-func (d Deps) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (d Deps) complete(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	project, all, _, _ := d.List(ctx, target.Options{}) // a completion has no place for an error
-	var names []string
-	for _, c := range all {
-		names = append(names, gke.ClusterName{Project: project, Location: c.GetLocation(), Cluster: c.GetName()}.String())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return target.Complete(cmd, typed, func(ctx context.Context) ([]string, error) {
+		project, all, _, err := d.List(ctx, target.Options{})
+		var names []string
+		for _, c := range all {
+			names = append(names, gke.ClusterName{Project: project, Location: c.GetLocation(), Cluster: c.GetName()}.String())
+		}
+		return names, err
+	})
 }
 
 func newDescribe(d Deps) *cobra.Command {
@@ -283,7 +283,7 @@ func (d Deps) page(v view, wide bool) (string, error) {
 	p.Field("subnetwork", v.Subnetwork)
 	p.Field("nodes", fmt.Sprint(v.Nodes))
 	p.Field("created", v.Created)
-	p.Field("console", v.Console)
+	p.Link("console", v.Console)
 	if len(v.Pools) > 0 {
 		p.Section("node pools")
 		t := output.Table{Columns: []output.Column{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/contexts"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
@@ -25,7 +26,7 @@ func New(s *term.Streams) *cobra.Command {
 folder tpuctl of your configuration folder, or what ` + contexts.Variable + ` names. The
 current one holds where neither flags nor TPU_CLUSTER say which cluster is meant;
 --context takes another one for one command.`,
-		Example: `  tpuctl config set lab --cluster projects/p/locations/us-west4-a/clusters/lab
+		Example: `  tpuctl config set lab --cluster projects/p/locations/us-west4-a/clusters/lab --namespace research
   tpuctl config use lab
   tpuctl config list`,
 		Args: cobra.NoArgs,
@@ -77,7 +78,7 @@ func newList(s *term.Streams) *cobra.Command {
 func show(all []view, data any, empty string) output.View {
 	v := output.View{Data: data, Table: output.Table{Empty: empty, Columns: []output.Column{
 		{Name: "current"}, {Name: "name"}, {Name: "cluster"}, {Name: "project", Optional: true, Yield: 1}, {Name: "location", Optional: true, Yield: 2},
-		{Name: "kube-context", Optional: true}, {Name: "kubeconfig", Optional: true, Yield: 3},
+		{Name: "kube-context", Optional: true}, {Name: "kubeconfig", Optional: true, Yield: 3}, {Name: "namespace", Optional: true},
 	}}}
 	for _, c := range all {
 		current := ""
@@ -85,7 +86,7 @@ func show(all []view, data any, empty string) output.View {
 			current = "*"
 		}
 		v.Names = append(v.Names, c.Name)
-		v.Table.Rows = append(v.Table.Rows, []string{current, c.Name, c.Cluster, c.Project, c.Location, c.KubeContext, c.Kubeconfig})
+		v.Table.Rows = append(v.Table.Rows, []string{current, c.Name, c.Cluster, c.Project, c.Location, c.KubeContext, c.Kubeconfig, c.Namespace})
 	}
 	return v
 }
@@ -137,10 +138,11 @@ out. No server is asked whether the cluster is there.`,
 		Args: oneName, ValidArgsFunction: complete,
 	}
 	f := cmd.Flags()
-	fields := map[string]*string{"cluster": &c.Cluster, "project": &c.Project, "location": &c.Location, "kube-context": &c.KubeContext, "kubeconfig": &c.Kubeconfig}
+	fields := map[string]*string{"cluster": &c.Cluster, "project": &c.Project, "location": &c.Location, "kube-context": &c.KubeContext, "kubeconfig": &c.Kubeconfig, "namespace": &c.Namespace}
 	for name, help := range map[string]string{
 		"cluster": "projects/P/locations/L/clusters/C, or C alone with --project and --location", "project": "the cluster's project",
 		"location": "the cluster's zone or region", "kube-context": "a context of a kubeconfig, instead of a GKE cluster", "kubeconfig": "the kubeconfig that has it (KUBECONFIG by default)",
+		"namespace": "where jobs are looked for and submitted to, where a command does not say",
 	} {
 		f.StringVar(fields[name], name, "", help)
 	}
@@ -155,7 +157,7 @@ out. No server is asked whether the cluster is there.`,
 		}
 		err = contexts.Change(path, func(file *contexts.File) error {
 			now := file.Contexts[name]
-			for flag, value := range map[string]*string{"cluster": &now.Cluster, "project": &now.Project, "location": &now.Location, "kube-context": &now.KubeContext, "kubeconfig": &now.Kubeconfig} {
+			for flag, value := range map[string]*string{"cluster": &now.Cluster, "project": &now.Project, "location": &now.Location, "kube-context": &now.KubeContext, "kubeconfig": &now.Kubeconfig, "namespace": &now.Namespace} {
 				if cmd.Flags().Changed(flag) {
 					*value = *fields[flag]
 				}
@@ -180,6 +182,8 @@ out. No server is asked whether the cluster is there.`,
 // check refuses what cannot lead to a cluster.
 func check(c contexts.Context) error {
 	switch {
+	case c.Namespace != "" && len(validation.IsDNS1123Label(c.Namespace)) > 0:
+		return exit.Usagef("--namespace: %q is no name for a namespace: want lowercase letters, digits and dashes, such as research", c.Namespace)
 	case c.Cluster != "" && c.KubeContext != "":
 		return exit.Usagef("--cluster and --kube-context both name a cluster: give one of them")
 	case c.Kubeconfig != "" && c.KubeContext == "":

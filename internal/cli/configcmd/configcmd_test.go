@@ -40,7 +40,7 @@ func TestContexts(t *testing.T) {
 		{"list", ""},
 		{"set lab --cluster " + path + "lab", ""},
 		{"set other --cluster other --project p --location us-west4", ""},
-		{"set kind --kube-context kind-kind --kubeconfig /tmp/kc", ""},
+		{"set kind --kube-context kind-kind --kubeconfig /tmp/kc --namespace research", ""},
 		{"list", "list.txt"},
 		{"list -o json", "list.json"},
 		{"list -o name", "list-name.txt"},
@@ -94,6 +94,8 @@ func TestWrongContexts(t *testing.T) {
 		"set new --project p --kubeconfig f": "--kubeconfig is read with --kube-context only",
 		"get nope":                           `there is no context "nope" in ` + file + "; it has lab",
 		"use nope":                           "it has lab",
+		"use lba":                            "did you mean lab?",
+		"set lab --namespace A_b":            `"A_b" is no name for a namespace`,
 		"delete nope":                        "it has lab",
 	} {
 		_, err := config(line)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/near"
 )
 
 // Variable names another file than the usual one.
@@ -27,6 +29,8 @@ type Context struct {
 	Location    string `json:"location,omitempty"`
 	KubeContext string `json:"kube-context,omitempty"`
 	Kubeconfig  string `json:"kubeconfig,omitempty"`
+	// Namespace is where jobs are, where a command does not say.
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // File is what the file holds.
@@ -48,6 +52,9 @@ func (e *UnknownError) Error() string {
 	has := "it has none; tpuctl config set makes one"
 	if len(e.Known) > 0 {
 		has = "it has " + strings.Join(e.Known, ", ")
+	}
+	if hint := near.Hint(e.Name, e.Known); hint != "" {
+		return fmt.Sprintf("there is no context %q in %s%s", e.Name, e.Path, hint)
 	}
 	return fmt.Sprintf("there is no context %q in %s; %s", e.Name, e.Path, has)
 }

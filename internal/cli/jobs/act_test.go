@@ -310,6 +310,10 @@ func TestDelete(t *testing.T) {
 	labelled := sample()
 	for i := range labelled.runs {
 		labelled.runs[i].Labels = map[string]string{"sweep": "lr", "n": fmt.Sprint(i)}
+		if i == 2 {
+			key, value := jobfile.TagLabel("bad")
+			labelled.runs[i].Labels[key] = value
+		}
 	}
 	tests := map[string]struct {
 		args   string
@@ -320,18 +324,22 @@ func TestDelete(t *testing.T) {
 		code   int
 	}{
 		"one that ended":         {args: "eval", did: []string{"delete vision/eval uid-eval"}},
-		"one that runs, agreed":  {args: "train", answer: "y\n", did: []string{"delete research/train uid-train"}, asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\nDelete? [y/N] "},
-		"one that runs, refused": {args: "train", answer: "\n", asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\nDelete? [y/N] ", fails: "nothing was deleted", code: exit.Failure},
-		"nobody to ask":          {args: "train", asks: "This ends 1 job:\n  research/train  Running, 2 x v5litepod-16\n", fails: "there is no terminal to ask on; --yes does not ask", code: exit.Usage},
+		"one that runs, agreed":  {args: "train", answer: "y\n", did: []string{"delete research/train uid-train"}, asks: "This ends and deletes 1 job:\n  research/train  Running     2 x v5litepod-16\nDelete? [y/N] "},
+		"one that runs, refused": {args: "train", answer: "\n", asks: "This ends and deletes 1 job:\n  research/train  Running     2 x v5litepod-16\nDelete? [y/N] ", fails: "nothing was deleted", code: exit.Failure},
+		"nobody to ask":          {args: "train", asks: "This ends and deletes 1 job:\n  research/train  Running     2 x v5litepod-16\n", fails: "there is no terminal to ask on; --yes does not ask", code: exit.Usage},
 		"by state":               {args: "--state succeeded,failed", did: []string{"delete vision/eval uid-eval"}},
 		"by label":               {args: "--label sweep=lr --label n=1 --yes", did: []string{"delete research/wait-for-it uid-wait-for-it"}},
 		"all of a sweep":         {args: "--label sweep=lr --yes", did: []string{"delete research/train uid-train", "delete research/wait-for-it uid-wait-for-it", "delete vision/eval uid-eval"}},
-		"none fits":              {args: "--label sweep=other"},
-		"twice the same":         {args: "eval vision/eval", did: []string{"delete vision/eval uid-eval"}},
-		"one of two is missing":  {args: "eval nope", fails: "there is no job nope", code: exit.Failure},
-		"nothing said":           {fails: "name the jobs to delete", code: exit.Usage},
-		"both ways":              {args: "eval --state failed", fails: "give one of them", code: exit.Usage},
-		"no such state":          {args: "--state dead", fails: "there is no state", code: exit.Usage},
+		"some of them ended, refused": {args: "--label sweep=lr", answer: "n\n", fails: "nothing was deleted", code: exit.Failure,
+			asks: "This deletes 3 jobs, and ends 2 of them:\n  research/train        Running     2 x v5litepod-16\n  research/wait-for-it  Pending     2 x v5litepod-16\n  vision/eval           Succeeded   2 x v5litepod-16\nDelete? [y/N] "},
+		"by tag":                {args: "--tag bad --state succeeded", did: []string{"delete vision/eval uid-eval"}},
+		"no tag":                {args: "--tag a=b", fails: "--label KEY=VALUE chooses by a label", code: exit.Usage},
+		"none fits":             {args: "--label sweep=other"},
+		"twice the same":        {args: "eval vision/eval", did: []string{"delete vision/eval uid-eval"}},
+		"one of two is missing": {args: "eval nope", fails: "there is no job nope", code: exit.Failure},
+		"nothing said":          {fails: "name the jobs to delete", code: exit.Usage},
+		"both ways":             {args: "eval --state failed", fails: "give one of them", code: exit.Usage},
+		"no such state":         {args: "--state dead", fails: "there is no state", code: exit.Usage},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -74,14 +74,14 @@ func (o *againOptions) complete(cmd *cobra.Command) {
 		_ = f.MarkHidden("run-id")
 		_ = f.MarkHidden("output-dir")
 	}
-	f.Lookup("namespace").Usage = "the job's namespace (looked for in all by default)"
+	f.Lookup("namespace").Usage = "the job's namespace (the context's; else it is looked for in all)"
 	o.addDryRun(cmd)
 	output.AddFlag(cmd, &o.format, output.HCL)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return completeJobs(cmd, o.Deps, o.target, o.namespace)
+		return completeJobs(cmd, o.Deps, o.target, o.namespace, nil, typed)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return o.start(cmd, args, o.run) }
 }
@@ -99,7 +99,13 @@ func (o *againOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	run, err := find(ctx, cluster, o.namespace, old)
+	where := o.namespace
+	if !strings.Contains(old, "/") {
+		if err := o.inContext(o.target, &where); err != nil {
+			return err
+		}
+	}
+	run, err := find(ctx, cluster, where, old)
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,12 @@ type deleteOptions struct {
 	namespace string
 	states    []string
 	labels    []string
+	tags      []string
 	yes       bool
 }
+
+// mostNamed is how many jobs a prompt names.
+const mostNamed = 50
 
 // atOnce is how many jobs are deleted at a time.
 const atOnce = 8
@@ -33,29 +37,31 @@ func newDelete(d Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "delete [JOB...]",
 		Aliases: []string{"rm"},
-		Short:   "Delete training jobs, by name, state or label",
+		Short:   "Delete training jobs, by name, state, label or tag",
 		Long: `Delete training jobs, and return when their pods have ended and their slices and
-quota are free. Jobs are named, or chosen by --state and --label, which must all
-fit. A job that has not ended is asked about first; --yes does not ask.
+quota are free. Jobs are named, or chosen by --state, --label and --tag, which must all
+fit. Where one has not ended, all are listed and you are asked first; --yes does
+not ask.
 
 What the job wrote is not touched. Of a job that Terraform manages, the next plan
 says that it is gone.`,
 		Example: `  tpuctl delete train
   tpuctl delete -n research --state Failed,Succeeded
-  tpuctl delete --label sweep=lr --yes`,
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return completeJobs(cmd, d, o.target, o.namespace)
+  tpuctl delete --label sweep=lr --tag bad --yes`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			return completeJobs(cmd, d, o.target, o.namespace, args, prefix)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.namespace, "namespace", "n", "", "only in this namespace (all by default)")
+	f.StringVarP(&o.namespace, "namespace", "n", "", "only in this namespace (the context's; else all)")
 	f.StringSliceVar(&o.states, "state", nil, "those in one of these states: "+states())
 	f.StringArrayVarP(&o.labels, "label", "l", nil, "KEY=VALUE: those with this label")
+	f.StringSliceVar(&o.tags, "tag", nil, "those with this tag")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(states(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	o.target.AddFlags(cmd)
-	completeNames(cmd, &o.target)
+	completeNames(cmd, &o.target, &o.namespace)
 	return cmd
 }
 
@@ -65,23 +71,31 @@ func (o *deleteOptions) run(ctx context.Context, names []string) error {
 		return err
 	}
 	var problems []string
-	labels := pairs("--label", o.labels, func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) })
+	labels := selected(o.labels, o.tags, func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) })
 	chosen := len(wanted) > 0 || len(labels) > 0
 	switch {
 	case len(problems) > 0:
 		return exit.Usagef("%s", strings.Join(problems, "\n"))
 	case len(names) > 0 && chosen:
-		return exit.Usagef("jobs are either named or chosen by --state and --label: give one of them")
+		return exit.Usagef("jobs are either named or chosen by --state, --label and --tag: give one of them")
 	case len(names) == 0 && !chosen:
-		return exit.Usagef("name the jobs to delete, or choose them by --state or --label")
+		return exit.Usagef("name the jobs to delete, or choose them by --state, --label or --tag")
 	}
 	cluster, err := o.Open(ctx, o.target)
 	if err != nil {
 		return err
 	}
 	var doomed []training.Run
+	in := o.namespace
+	if err := o.inContext(o.target, &in); err != nil {
+		return err
+	}
 	for _, name := range names {
-		run, err := find(ctx, cluster, o.namespace, name)
+		where := in
+		if strings.Contains(name, "/") {
+			where = o.namespace
+		}
+		run, err := find(ctx, cluster, where, name)
 		if err != nil {
 			return err
 		}
@@ -90,7 +104,7 @@ func (o *deleteOptions) run(ctx context.Context, names []string) error {
 		}
 	}
 	if chosen {
-		all, err := cluster.Select(ctx, training.Query{Namespace: o.namespace, Labels: labels})
+		all, err := cluster.Select(ctx, training.Query{Namespace: in, Labels: labels})
 		if err != nil {
 			return err
 		}
@@ -112,20 +126,28 @@ func (o *deleteOptions) run(ctx context.Context, names []string) error {
 
 // confirm asks about jobs that have not ended.
 func (o *deleteOptions) confirm(doomed []training.Run) error {
-	var alive []string
+	alive, width := 0, 0
 	for _, r := range doomed {
+		width = max(width, len(pathOf(r)))
 		if !r.State.Finished() {
-			alive = append(alive, fmt.Sprintf("  %s  %s, %s", pathOf(r), r.State, shape(r)))
+			alive++
 		}
 	}
-	if o.yes || len(alive) == 0 {
+	if o.yes || alive == 0 {
 		return nil
 	}
-	ended := ""
-	if n := len(doomed) - len(alive); n > 0 {
-		ended = fmt.Sprintf(" and %s that ended", plural(n, "job"))
+	does := "ends and deletes " + plural(len(doomed), "job")
+	if alive < len(doomed) {
+		does = fmt.Sprintf("deletes %s, and ends %d of them", plural(len(doomed), "job"), alive)
 	}
-	fmt.Fprintf(o.Streams.Err, "This ends %s%s:\n%s\n", plural(len(alive), "job"), ended, strings.Join(alive, "\n"))
+	fmt.Fprintf(o.Streams.Err, "This %s:\n", does)
+	for i, r := range doomed {
+		if i == mostNamed && len(doomed) > mostNamed+1 {
+			fmt.Fprintf(o.Streams.Err, "  and %d more\n", len(doomed)-i)
+			break
+		}
+		fmt.Fprintf(o.Streams.Err, "  %-*s  %-10s  %s\n", width, pathOf(r), r.State, shape(r))
+	}
 	if !o.Streams.Asks {
 		return exit.Usagef("nothing was deleted: there is no terminal to ask on; --yes does not ask")
 	}

@@ -23,6 +23,9 @@ func find(ctx context.Context, source Source, namespace, name string) (training.
 	if namespace != "" {
 		run, err := source.Get(ctx, namespace, name)
 		if missing := new(training.NotFoundError); errors.As(err, &missing) {
+			if elsewhere := otherPlaces(ctx, source, namespace, name); elsewhere != "" {
+				return training.Run{}, fmt.Errorf("%w; %s", err, elsewhere)
+			}
 			return training.Run{}, notFound(ctx, source, namespace, name, err)
 		}
 		return run, err
@@ -42,6 +45,28 @@ func find(ctx context.Context, source Source, namespace, name string) (training.
 		return source.Get(ctx, in[0], name)
 	}
 	return training.Run{}, exit.Usagef("there are %d jobs named %s, in namespaces %s: choose one with --namespace", len(in), name, strings.Join(in, ", "))
+}
+
+// otherPlaces says in which other namespaces there is a job of the name; that
+// they may not be looked at is no news.
+func otherPlaces(ctx context.Context, source Source, namespace, name string) string {
+	found, err := source.Select(ctx, training.Query{Name: name})
+	if err != nil {
+		return ""
+	}
+	var in []string
+	for _, r := range found.Runs {
+		if r.Namespace != namespace {
+			in = append(in, r.Namespace)
+		}
+	}
+	switch len(in) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("there is one in namespace %s: -n %s", in[0], in[0])
+	}
+	return "there are some in namespaces " + strings.Join(in, ", ")
 }
 
 // notFound adds what there is in the namespace; that it cannot be listed is no

@@ -44,7 +44,7 @@ func (o *specFlags) add(cmd *cobra.Command) {
 	o.reader = jobfile.Reader{File: os.ReadFile, Variable: os.LookupEnv}
 	f := cmd.Flags()
 	o.flags = f
-	f.StringVarP(&o.namespace, "namespace", "n", "", `the job's namespace (env TPU_NAMESPACE; "default" by default)`)
+	f.StringVarP(&o.namespace, "namespace", "n", "", `the job's namespace (the context's by default, env TPU_NAMESPACE, "default")`)
 	f.StringVar(&o.queue, "queue", "", `the queue to wait in; the namespace's only one by default, "none" to start at once`)
 	f.StringVar(&o.priority, "priority", "", "the priority class, such as low, medium or high")
 	f.StringVar(&o.accelerator, "accelerator", "", "the slice: a type name such as v5litepod-16, or v6e-4x4 (tpuctl accelerators lists them)")

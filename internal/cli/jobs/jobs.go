@@ -26,6 +26,10 @@ type Source interface {
 	// Select is that of internal/training: the server chooses.
 	Select(ctx context.Context, q training.Query) (training.Listing, error)
 	Get(ctx context.Context, namespace, name string) (training.Run, error)
+	// Queues names the LocalQueues of a namespace, or of all where it is "".
+	Queues(ctx context.Context, namespace string) ([]string, error)
+	// Namespaces names those of the cluster.
+	Namespaces(ctx context.Context) ([]string, error)
 	// Installed is nil when the cluster can run jobs at all; without the
 	// controller it is a *training.NotInstalledError.
 	Installed(ctx context.Context) error
@@ -35,8 +39,9 @@ type Source interface {
 type Cluster interface {
 	Source
 	Maker
-	// Queues names the LocalQueues of a namespace.
-	Queues(ctx context.Context, namespace string) ([]string, error)
+	// Console is where Google's console shows the logs of a job; "" where the
+	// cluster is not one of Google's.
+	Console(namespace, name string) string
 	// Submit creates the job; as training.Submit. With rehearse the API server
 	// checks it and keeps nothing.
 	Submit(ctx context.Context, s training.Spec, rehearse bool) (*jobset.JobSet, error)
@@ -58,19 +63,30 @@ type Deps struct {
 	Open func(context.Context, target.Options) (Cluster, error)
 	// Account is whom we work as, where that is known without asking; else "".
 	Account func(target.Options) string
-	Now     func() time.Time
+	// Namespace is that of the context that is meant, or "".
+	Namespace func(target.Options) (string, error)
+	Now       func() time.Time
+}
+
+// inContext fills an empty namespace with the context's.
+func (d Deps) inContext(t target.Options, namespace *string) (err error) {
+	if *namespace == "" && d.Namespace != nil {
+		*namespace, err = d.Namespace(t)
+	}
+	return err
 }
 
 // Commands are the job commands over real clusters.
 func Commands(s *term.Streams) []*cobra.Command {
-	d := Deps{Streams: s, Open: open, Account: target.Account, Now: time.Now}
+	d := Deps{Streams: s, Open: open, Account: target.Account, Namespace: target.Namespace, Now: time.Now}
 	return []*cobra.Command{newSubmit(d), newRun(d), newRerun(d), newContinue(d), newCancel(d), newAnnotate(d), newList(d), newStatus(d), newWait(d), newLogs(d), newSuspend(d), newResume(d), newDelete(d)}
 }
 
 // cluster is the Cluster that a kube.Client makes.
 type cluster struct {
-	client *kube.Client
-	checks preflight.Checks
+	client  *kube.Client
+	checks  preflight.Checks
+	console func(namespace, name string) string
 }
 
 func open(ctx context.Context, o target.Options) (Cluster, error) {
@@ -78,7 +94,7 @@ func open(ctx context.Context, o target.Options) (Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cluster{c, target.Checks(o, c)}, nil
+	return cluster{c, target.Checks(ctx, o, c), target.JobConsole(c)}, nil
 }
 
 func (c cluster) Select(ctx context.Context, q training.Query) (training.Listing, error) {
@@ -92,6 +108,12 @@ func (c cluster) List(ctx context.Context, namespace string) ([]training.Run, er
 func (c cluster) Get(ctx context.Context, namespace, name string) (training.Run, error) {
 	return training.Get(ctx, c.client, namespace, name)
 }
+
+func (c cluster) Namespaces(ctx context.Context) ([]string, error) {
+	return target.Namespaces(ctx, c.client)
+}
+
+func (c cluster) Console(namespace, name string) string { return c.console(namespace, name) }
 
 func (c cluster) Installed(ctx context.Context) error { return training.Installed(ctx, c.client) }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 	"github.com/tpu-training/terraform-provider-tpu/internal/preflight"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
@@ -30,15 +31,26 @@ func ago(d time.Duration) time.Time { return now.Add(-d) }
 
 // fake is a cluster with these runs.
 type fake struct {
-	runs    []training.Run
-	listErr error
-	bare    bool // a cluster without JobSet
-	queues  []string
-	acts    *acts
-	logs    *fakeLogs
-	items   []preflight.Item
-	account string
-	nowhere bool // no namespace is there
+	runs       []training.Run
+	listErr    error
+	bare       bool // a cluster without JobSet
+	queues     []string
+	namespaces []string
+	console    string
+	acts       *acts
+	logs       *fakeLogs
+	items      []preflight.Item
+	account    string
+	nowhere    bool // no namespace is there
+}
+
+func (f fake) Namespaces(context.Context) ([]string, error) { return f.namespaces, nil }
+
+func (f fake) Console(namespace, name string) string {
+	if f.console == "" {
+		return ""
+	}
+	return f.console + namespace + "/" + name
 }
 
 func (f fake) Preflight(context.Context, training.Spec) []preflight.Item { return f.items }
@@ -166,6 +178,12 @@ func sample() fake {
 	running.HostsReady, running.Restarts, running.CountedRestarts = 8, 2, 1
 	running.ClusterQueue, running.Flavor, running.Priority = "research-cq", "v5e-4x4", "high"
 	running.AdmittedAt, running.Started = ago(2*time.Hour), ago(110*time.Minute)
+	running.Labels = map[string]string{"team": "nlp"}
+	for _, tag := range []string{"suspicious", "a-tag-that-says-more-than-tables-show"} {
+		key, value := jobfile.TagLabel(tag)
+		running.Labels[key] = value
+	}
+	running.Annotations = map[string]string{jobfile.AnnotationNote: "loss spikes at step 4000", "ticket": "ML-123", "reviewed": "ada", training.AnnotationSpecHash: "abc"}
 	running.SliceRuns = []training.SliceRun{
 		{Index: 0, State: training.Running, NodePool: "v5e-0", HostsWanted: 4, HostsReady: 4},
 		{Index: 1, State: training.Running, NodePool: "v5e-1", HostsWanted: 4, HostsReady: 3, HostsDone: 1},
@@ -201,6 +219,7 @@ func TestOutputs(t *testing.T) {
 	}{
 		"list.txt":          {newList, 0, false, nil},
 		"list-80.txt":       {newList, 80, false, nil},
+		"list-50.txt":       {newList, 50, false, nil},
 		"list-color.txt":    {newList, 160, true, nil},
 		"list-wide.txt":     {newList, 0, false, []string{"-o", "wide"}},
 		"list-research.txt": {newList, 0, false, []string{"-n", "research"}},
@@ -231,9 +250,15 @@ func TestListFilters(t *testing.T) {
 		"--owner ada":               "research/train\nresearch/wait-for-it\n",
 		"--queue other":             "",
 		"--experiment x":            "",
+		"--tag bad":                 "vision/eval\n",
+		"--tag bad,good":            "",
 		"-n vision":                 "vision/eval\n",
 	} {
-		d, out := deps(sample(), 0, false)
+		f := sample()
+		f.queues = []string{"research", "other"}
+		key, value := jobfile.TagLabel("bad")
+		f.runs[2].Labels = map[string]string{key: value}
+		d, out := deps(f, 0, false)
 		if err := clitest.Run(newList(d), append(strings.Fields(args), "-o", "name")...); err != nil {
 			t.Fatal(err)
 		}
@@ -256,24 +281,31 @@ func TestAnEmptyListIsAnArray(t *testing.T) {
 
 // An empty list says where it looked, and whether jobs could be there at all.
 func TestNoJobs(t *testing.T) {
+	queued, places := sample(), sample()
+	queued.queues = []string{"research", "q"}
+	places.namespaces, places.queues = []string{"default", "research", "vision"}, []string{"research", "research", "vision"}
 	tests := map[string]struct {
 		source fake
 		args   []string
 		want   string
 	}{
+		"no such namespace":   {places, []string{"-n", "reserch"}, "there is no namespace reserch; did you mean research?"},
+		"no such queue":       {places, []string{"--queue", "q"}, "there is no queue q; there is research, vision"},
+		"nor near it":         {places, []string{"--queue", "visio", "-n", "default"}, "there is no queue visio in namespace default; did you mean vision?"},
 		"nowhere":             {fake{}, nil, "No training jobs.\n"},
 		"not in a namespace":  {sample(), []string{"-n", "nope"}, "No training jobs in namespace nope.\n"},
-		"nor of a queue":      {sample(), []string{"-n", "vision", "--queue", "q"}, "No training jobs in namespace vision with queue q.\n"},
+		"nor of a queue":      {queued, []string{"-n", "vision", "--queue", "q"}, "No training jobs in namespace vision with queue q.\n"},
 		"nothing to run them": {fake{bare: true}, nil, "Cluster c has no JobSet controller, and so no training jobs: tpu_job_controllers installs it.\n"},
 		"for programs":        {fake{bare: true}, []string{"-o", "json"}, "[]\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d, out := deps(tt.source, 0, false)
+			got := ""
 			if err := clitest.Run(newList(d), tt.args...); err != nil {
-				t.Fatal(err)
+				got = err.Error()
 			}
-			if diff := cmp.Diff(tt.want, out()); diff != "" {
+			if diff := cmp.Diff(tt.want, got+out()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -304,7 +336,9 @@ func TestStatusFinds(t *testing.T) {
 	}{
 		"a slip of the pen":         {sample(), []string{"trian"}, false, "there is no job trian in any namespace; did you mean research/train?"},
 		"a part of a name":          {sample(), []string{"wait"}, false, "did you mean research/wait-for-it?"},
-		"not in that namespace":     {sample(), []string{"-n", "vision", "train"}, false, "there is no job train in namespace vision of cluster c; there is vision/eval"},
+		"in another namespace":      {sample(), []string{"-n", "vision", "train"}, false, "there is no job train in namespace vision of cluster c; there is one in namespace research: -n research"},
+		"in two others":             {twice, []string{"-n", "default", "train"}, false, "; there are some in namespaces research, vision"},
+		"not in that namespace":     {sample(), []string{"-n", "vision", "tran"}, false, "there is no job tran in namespace vision of cluster c; there is vision/eval"},
 		"nothing there":             {fake{}, []string{"train"}, false, "there is no job train in any namespace; tpuctl list shows all jobs"},
 		"no controller":             {fake{bare: true}, []string{"train"}, false, "there is no job train in any namespace\nCluster c has no JobSet controller"},
 		"two of a name":             {twice, []string{"train"}, true, "in namespaces research, vision: choose one with --namespace"},
@@ -345,9 +379,18 @@ func TestCompletion(t *testing.T) {
 	cmd := &cobra.Command{}
 	cmd.SetContext(context.Background())
 	got, directive := o.complete(cmd, nil, "")
-	want := []string{"train\tRunning, 2 x v5litepod-16", "wait-for-it\tPending, 2 x v5litepod-16", "eval\tSucceeded, 2 x v5litepod-16"}
+	want := []string{"eval\tSucceeded, 2 x v5litepod-16", "train\tRunning, 2 x v5litepod-16", "wait-for-it\tPending, 2 x v5litepod-16"}
 	if diff := cmp.Diff(want, got); diff != "" || directive != cobra.ShellCompDirectiveNoFileComp {
 		t.Errorf("%s (directive %d)", diff, directive)
+	}
+	for typed, want := range map[string]string{"t": "train", "research/t": "research/train", "x": ""} {
+		got, _ := o.complete(cmd, nil, typed)
+		if names, _, _ := strings.Cut(strings.Join(got, " "), "\t"); names != want {
+			t.Errorf("%q: %q, want %q", typed, names, want)
+		}
+	}
+	if got, _ := completeJobs(cmd, d, target.Options{}, "", []string{"train", "eval"}, ""); len(got) != 1 {
+		t.Errorf("names that are given already are offered: %q", got)
 	}
 }
 

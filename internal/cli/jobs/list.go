@@ -14,6 +14,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/near"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
+	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
@@ -25,7 +26,8 @@ type listOptions struct {
 	namespace string
 
 	states                   []string
-	labels                   []string
+	labels, tags             []string
+	everywhere               bool
 	queue, owner, experiment string
 	watch                    bool
 	interval                 time.Duration
@@ -42,26 +44,30 @@ stand, and why. HOSTS are those ready or done, of those wanted.
 
 The server chooses by queue, owner, experiment, label and namespace. Of more than
 a hundred jobs, those that wait or have ended are listed without a reason and
-their times; -o wide, json and yaml read them all the same, which takes longer.`,
+their times, and a line below the table says so; -o wide, json and yaml read them
+all the same, which takes longer. tpuctl status says why one job waits.`,
 		Example: `  tpuctl list
   tpuctl list --owner ada --watch
   tpuctl list -n research --state Pending,Running
+  tpuctl list --tag suspicious -o wide
   tpuctl list --cluster projects/p/locations/us-west4-a/clusters/c -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.namespace, "namespace", "n", "", "only this namespace (all by default)")
+	f.StringVarP(&o.namespace, "namespace", "n", "", "only this namespace (the context's; else all)")
+	f.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "all namespaces, whatever the context says")
 	f.StringSliceVar(&o.states, "state", nil, "only these states: "+states())
 	f.StringVar(&o.queue, "queue", "", "only jobs of this queue")
 	f.StringVar(&o.owner, "owner", "", "only jobs of this owner")
 	f.StringVar(&o.experiment, "experiment", "", "only jobs of this experiment")
 	f.StringArrayVarP(&o.labels, "label", "l", nil, "KEY=VALUE: only jobs with this label")
+	f.StringSliceVar(&o.tags, "tag", nil, "only jobs with this tag")
 	f.BoolVarP(&o.watch, "watch", "w", false, "go on, and print each job again that has changed; Ctrl-C ends it")
 	f.DurationVar(&o.interval, "interval", 2*time.Second, "with --watch, how often to look")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(states(), ", "), cobra.ShellCompDirectiveNoFileComp))
 	o.target.AddFlags(cmd)
-	completeNames(cmd, &o.target)
+	completeNames(cmd, &o.target, &o.namespace)
 	output.AddFlag(cmd, &o.format)
 	return cmd
 }
@@ -80,9 +86,17 @@ func (o *listOptions) run(ctx context.Context) error {
 		return err
 	}
 	var problems []string
+	switch {
+	case o.everywhere && o.namespace != "":
+		return exit.Usagef("--namespace and --all-namespaces: give one of them")
+	case !o.everywhere:
+		if err := o.inContext(o.target, &o.namespace); err != nil {
+			return err
+		}
+	}
 	q := training.Query{
 		Namespace: o.namespace, Queue: o.queue, Owner: o.owner, Experiment: o.experiment,
-		Labels: pairs("--label", o.labels, func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }),
+		Labels: selected(o.labels, o.tags, func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }),
 		Whole:  o.format == output.Wide || o.format.Structured(),
 	}
 	if o.watch && o.format != output.TableFormat && o.format != output.Wide && o.format != output.Name {
@@ -109,10 +123,18 @@ func (o *listOptions) run(ctx context.Context) error {
 			empty = noController(missing)
 		} else if err != nil {
 			return err
+		} else if err := missingPlace(ctx, source, o.namespace, o.queue); err != nil {
+			return err
 		}
 	}
-	if err := output.Print(o.Streams, o.format, o.view(found.Runs, empty)); err != nil || !o.watch {
+	if err := output.Print(o.Streams, o.format, o.view(found.Runs, empty)); err != nil {
 		return err
+	}
+	if found.Brief && !q.Whole && o.Streams.Width > 0 && o.format == output.TableFormat {
+		fmt.Fprintln(o.Streams.Err, "Of so many jobs, those that wait or have ended are shown without reason and times: -o wide shows them.")
+	}
+	if !o.watch {
+		return nil
 	}
 	return o.follow(ctx, source, q, wanted, found.Runs)
 }
@@ -172,11 +194,12 @@ func (o *listOptions) view(runs []training.Run, empty string) output.View {
 	data := make([]runView, 0, len(runs))
 	v := output.View{Table: output.Table{
 		Columns: []output.Column{
-			{Name: "name"}, {Name: "namespace", Optional: true, Yield: 1}, {Name: "owner", Optional: true, Yield: 4}, {Name: "slices"},
-			{Name: "queue", Yield: 2}, {Name: "state", Style: stateStyle}, {Name: "hosts"}, {Name: "restarts", Yield: 3}, {Name: "age"},
+			{Name: "name"}, {Name: "namespace", Optional: true, Yield: 4}, {Name: "owner", Optional: true, Yield: 7}, {Name: "slices", Yield: 3},
+			{Name: "queue", Yield: 5}, {Name: "state", Style: stateStyle}, {Name: "hosts", Yield: 1}, {Name: "restarts", Yield: 6}, {Name: "age", Yield: 2},
 			{Name: "done", Wide: true}, {Name: "chips", Wide: true}, {Name: "priority", Wide: true}, {Name: "flavor", Wide: true},
 			{Name: "started", Wide: true}, {Name: "finished", Wide: true}, {Name: "run id", Wide: true},
-			{Name: "reason", Optional: true},
+			{Name: "tags", Wide: true, Optional: true},
+			{Name: "reason", Optional: true, Whole: true},
 		},
 		Empty: empty,
 	}}
@@ -191,12 +214,23 @@ func (o *listOptions) view(runs []training.Run, empty string) output.View {
 		v.Table.Rows = append(v.Table.Rows, []string{
 			name, namespace, r.Owner, shape(r), r.Queue, string(r.State), hosts(r.HostsReady, r.HostsDone, r.HostsWanted),
 			fmt.Sprint(r.Restarts), age(now, r.Created),
-			fmt.Sprint(r.HostsDone), fmt.Sprint(r.Chips()), r.Priority, r.Flavor, age(now, r.Started), age(now, r.Finished), r.RunID,
+			fmt.Sprint(r.HostsDone), fmt.Sprint(r.Chips()), r.Priority, r.Flavor, age(now, r.Started), age(now, r.Finished), r.RunID, short(strings.Join(jobfile.TagsOf(r.Labels), ","), widestTags),
 			r.Reason,
 		})
 	}
 	v.Data = data
 	return v
+}
+
+// widestTags is how much of a job's tags a table shows.
+const widestTags = 40
+
+// short is the beginning of a text that is too long.
+func short(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
 }
 
 // where says what an empty list was looked for in.
@@ -207,7 +241,7 @@ func (o *listOptions) where() string {
 	}
 	var parts []string
 	for _, p := range []struct{ name, value string }{
-		{"state", strings.Join(o.states, " or ")}, {"queue", o.queue}, {"owner", o.owner}, {"experiment", o.experiment}, {"label", strings.Join(o.labels, ", ")},
+		{"state", strings.Join(o.states, " or ")}, {"queue", o.queue}, {"owner", o.owner}, {"experiment", o.experiment}, {"label", strings.Join(o.labels, ", ")}, {"tag", strings.Join(o.tags, ", ")},
 	} {
 		if p.value != "" {
 			parts = append(parts, p.name+" "+p.value)

@@ -56,12 +56,16 @@ are gone with their pods.`,
 	f.BoolVar(&o.noPrefix, "no-prefix", false, "leave out the SLICE/HOST before each line")
 	f.BoolVar(&o.timestamps, "timestamps", false, "print the time of each line (UTC)")
 	o.add(cmd, o.run)
+	_ = cmd.RegisterFlagCompletionFunc("host", o.completeHosts)
 	return cmd
 }
 
 func (o *logsOptions) run(ctx context.Context, cluster Cluster, run training.Run) error {
 	opts, err := o.options()
 	if err != nil {
+		return err
+	}
+	if err := noSuchHost(run, opts.Hosts); err != nil {
 		return err
 	}
 	p := newLinePrinter(o.Streams, run)
@@ -94,17 +98,55 @@ func (o *logsOptions) run(ctx context.Context, cluster Cluster, run training.Run
 }
 
 func (o *logsOptions) followTo(ctx context.Context, cluster Cluster, run training.Run, opts logs.Options, p *linePrinter) error {
-	var said string
-	_, err := cluster.FollowLogs(ctx, run, opts, p.print, func(r training.Run) {
-		if line := progressLine(r); line != said && !(said == "" && r.State == training.Running) {
-			said = line
-			fmt.Fprintln(o.Streams.Err, line)
-		}
-	})
+	said := progress{w: o.Streams.Err, quiet: true}
+	_, err := cluster.FollowLogs(ctx, run, opts, p.print, said.tell)
 	if err != nil && ctx.Err() != nil {
 		return stoppedReading(o.Streams, run)
 	}
 	return err
+}
+
+// noSuchHost says which of the hosts a job does not have, and which it has.
+func noSuchHost(run training.Run, wanted []logs.Host) error {
+	var wrong []string
+	for _, h := range wanted {
+		if !hasHost(run, h) {
+			wrong = append(wrong, h.String())
+		}
+	}
+	if len(wrong) == 0 || run.HostsPerSlice == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("job %s has no host %s: it has %s of %s", pathOf(run), strings.Join(wrong, ", "), plural(run.Slices, "slice"), plural(run.HostsPerSlice, "host"))
+	switch {
+	case run.Slices == 1 && run.HostsPerSlice == 1:
+		text += ", 0/0"
+	case run.Slices > 0:
+		text += fmt.Sprintf(", 0/0 to %d/%d", run.Slices-1, run.HostsPerSlice-1)
+	}
+	var others []string
+	for _, p := range run.Parts {
+		if !p.Main {
+			others = append(others, fmt.Sprintf("%s (%s)", p.Name, plural(p.Pods, "pod")))
+		}
+	}
+	if len(others) > 0 {
+		text += ", and " + strings.Join(others, ", ")
+	}
+	return exit.Usagef("--host: %s", text)
+}
+
+// hasHost tells whether a job has such hosts, or pods of a further job.
+func hasHost(run training.Run, h logs.Host) bool {
+	if h.Job == "" {
+		return h.Slice < run.Slices && h.Host < run.HostsPerSlice
+	}
+	for _, p := range run.Parts {
+		if p.Name == h.Job {
+			return h.Host < p.Pods
+		}
+	}
+	return len(run.Parts) == 0 // not known
 }
 
 // options refuses what cannot be meant.

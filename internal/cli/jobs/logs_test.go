@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/cobra"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
@@ -182,8 +183,43 @@ func TestNoLogs(t *testing.T) {
 		}
 	}
 	d, _, _ := logging(sample(), &fakeLogs{}, false)
-	if err := clitest.Run(newLogs(d), "train", "--host", "7/0", "-c", "x"); err == nil || !strings.Contains(err.Error(), "has no pod of host 7/0, container x whose log") {
-		t.Errorf("a host that there is not: %v", err)
+	if err := clitest.Run(newLogs(d), "train", "--host", "1/0", "-c", "x"); err == nil || !strings.Contains(err.Error(), "has no pod of host 1/0, container x whose log") {
+		t.Errorf("a container that there is not: %v", err)
+	}
+}
+
+// A host that a job does not have is refused by what it has.
+func TestNoSuchHost(t *testing.T) {
+	f := sample()
+	f.runs[0].Parts = []training.Part{{Name: training.SliceJob, Pods: 4, Main: true}, {Name: "uploader", Pods: 1}}
+	f.runs[1].Slices, f.runs[1].HostsPerSlice = 1, 1
+	for args, want := range map[string]string{
+		"train --host 7/0":         "--host: job research/train has no host 7/0: it has 2 slices of 4 hosts, 0/0 to 1/3, and uploader (1 pod)",
+		"train --host 0/4":         "has no host 0/4",
+		"train --host 2":           "has no host 2:",
+		"train --host 0,2,5/1":     "has no host 2, 5/1:",
+		"train --host uploade":     "has no host uploade:",
+		"train --host uploader/1":  "has no host uploader/1:",
+		"wait-for-it --host 0/1":   "it has 1 slice of 1 host, 0/0",
+		"train --host 1/3":         "",
+		"train --host uploader,1":  "",
+		"train --host slice":       "",
+		"train --host uploader/-1": "want SLICE/HOST",
+	} {
+		d, _, _ := logging(f, &fakeLogs{programs: 1}, false)
+		err := clitest.Run(newLogs(d), strings.Fields(args)...)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || exit.Code(err) != exit.Usage) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
+	d, _, _ := logging(f, &fakeLogs{}, false)
+	o := &oneJob{Deps: d}
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	for typed, want := range map[string][]string{"1/": {"1/0", "1/1", "1/2", "1/3"}, "0/1,u": {"0/1,uploader"}, "9": nil} {
+		if got, _ := o.completeHosts(cmd, []string{"train"}, typed); cmp.Diff(want, got, cmpopts.EquateEmpty()) != "" {
+			t.Errorf("completion of %s: %v, want %v", typed, got, want)
+		}
 	}
 }
 

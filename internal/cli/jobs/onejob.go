@@ -3,11 +3,11 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
-	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -27,24 +27,27 @@ func (o *oneJob) add(cmd *cobra.Command, do func(context.Context, Cluster, train
 		if err != nil {
 			return err
 		}
+		if err := o.inContextOf(args[0]); err != nil {
+			return err
+		}
 		run, err := find(cmd.Context(), cluster, o.namespace, args[0])
 		if err != nil {
 			return err
 		}
 		return do(cmd.Context(), cluster, run)
 	}
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the job's namespace (looked for in all by default)")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "the job's namespace (the context's; else it is looked for in all)")
 	o.target.AddFlags(cmd)
-	completeNames(cmd, &o.target)
+	completeNames(cmd, &o.target, &o.namespace)
 }
 
-// completeNames completes the flags that name what the cluster has.
-func completeNames(cmd *cobra.Command, t *target.Options) {
-	for flag, read := range map[string]func(context.Context, *kube.Client) ([]string, error){"namespace": target.Namespaces, "queue": target.Queues} {
-		if cmd.Flags().Lookup(flag) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(flag, target.Names(t, read))
-		}
+// inContextOf fills the namespace by the context, of a job that is not named
+// with its own.
+func (o *oneJob) inContextOf(name string) error {
+	if strings.Contains(name, "/") {
+		return nil
 	}
+	return o.inContext(o.target, &o.namespace)
 }
 
 func oneName(_ *cobra.Command, args []string) error {
@@ -52,29 +55,4 @@ func oneName(_ *cobra.Command, args []string) error {
 		return fmt.Errorf("want the name of one job; %d were given. tpuctl list shows them", len(args))
 	}
 	return nil
-}
-
-func (o *oneJob) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return completeJobs(cmd, o.Deps, o.target, o.namespace)
-}
-
-func completeJobs(cmd *cobra.Command, d Deps, t target.Options, namespace string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	source, err := d.Open(ctx, t)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all, err := source.Select(ctx, training.Query{Namespace: namespace})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, r := range all.Runs {
-		names = append(names, cobra.CompletionWithDesc(r.Name, string(r.State)+", "+shape(r)))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

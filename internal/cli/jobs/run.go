@@ -48,13 +48,8 @@ func (o *runOptions) follow(ctx context.Context, cluster Cluster, spec training.
 		return fmt.Errorf("job %s is submitted, but reading it back failed: %w", path, err)
 	}
 	p := newLinePrinter(o.Streams, run)
-	said := ""
-	last, err := cluster.FollowLogs(ctx, run, logs.Options{Tail: logs.All, Note: func(s string) { fmt.Fprintln(o.Streams.Err, s) }}, p.print, func(r training.Run) {
-		if line := progressLine(r); line != said {
-			said = line
-			fmt.Fprintln(o.Streams.Err, line)
-		}
-	})
+	said := progress{w: o.Streams.Err}
+	last, err := cluster.FollowLogs(ctx, run, logs.Options{Tail: logs.All, Note: func(s string) { fmt.Fprintln(o.Streams.Err, s) }}, p.print, said.tell)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return stoppedReading(o.Streams, run)

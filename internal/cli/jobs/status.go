@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
+	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -33,15 +37,14 @@ Kueue report. Without --namespace the job is looked for in all of them.`,
 	return cmd
 }
 
-// completionTime is how long a shell's completion may take to ask the cluster.
-const completionTime = 3 * time.Second
-
-func (o *statusOptions) run(_ context.Context, _ Cluster, run training.Run) error {
+func (o *statusOptions) run(_ context.Context, cluster Cluster, run training.Run) error {
+	v := view(run, true)
+	v.Console = cluster.Console(run.Namespace, run.Name)
 	return output.Print(o.Streams, o.format, output.View{
-		Data:  view(run, true),
+		Data:  v,
 		Names: []string{pathOf(run)},
 		Page: func(w io.Writer, wide bool) error {
-			page, err := o.page(run, wide)
+			page, err := o.page(run, v.Console, wide)
 			if err != nil {
 				return err
 			}
@@ -51,7 +54,7 @@ func (o *statusOptions) run(_ context.Context, _ Cluster, run training.Run) erro
 	})
 }
 
-func (o *statusOptions) page(r training.Run, wide bool) (string, error) {
+func (o *statusOptions) page(r training.Run, console string, wide bool) (string, error) {
 	now := o.Now()
 	p := output.NewPage(o.Streams, r.Namespace+"/"+r.Name)
 	p.Styled("state", string(r.State), stateStyle(string(r.State)))
@@ -81,6 +84,17 @@ func (o *statusOptions) page(r training.Run, wide bool) (string, error) {
 	if r.RunID != r.Name {
 		p.Field("run id", r.RunID)
 	}
+	p.Field("note", r.Annotations[jobfile.AnnotationNote])
+	p.Field("tags", strings.Join(jobfile.TagsOf(r.Labels), ", "))
+	own := annotations(r)
+	for i, key := range slices.Sorted(maps.Keys(own)) {
+		name := "annotations"
+		if i > 0 {
+			name = ""
+		}
+		p.Field(name, key+"="+own[key])
+	}
+	p.Link("console", console)
 	if len(r.SliceRuns) > 0 {
 		p.Section("slices")
 		if err := p.Table(sliceTable(r), wide); err != nil {
@@ -144,7 +158,7 @@ func moment(now, t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.In(now.Location()).Format("2006-01-02 15:04:05 MST") + " (" + age(now, t) + " ago)"
+	return t.UTC().Format("2006-01-02 15:04:05 MST") + " (" + age(now, t) + " ago)"
 }
 
 func plural(n int, noun string) string {

@@ -104,6 +104,7 @@ func (o *submission) addTaken(cmd *cobra.Command) {
 	f.BoolVar(&o.suffix, "suffix", false, "number the name when it is taken")
 	f.BoolVar(&o.unasked, "skip-preflight", false, "submit without looking first whether anything is in the way")
 	o.target.AddFlags(cmd)
+	completeNames(cmd, &o.target, &o.namespace)
 }
 
 func (o *submission) addDryRun(cmd *cobra.Command) {
@@ -139,6 +140,9 @@ func (o *submission) check() error {
 func (o *submission) run(ctx context.Context) error {
 	job, err := o.job(o.Streams.In)
 	if err != nil {
+		return err
+	}
+	if err := o.inContext(o.target, &job.Namespace); err != nil {
 		return err
 	}
 	job.Namespace = cmp.Or(job.Namespace, os.Getenv("TPU_NAMESPACE"), "default")

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -34,7 +35,11 @@ type runView struct {
 	Times        timesView         `json:"times"`
 	SliceRuns    []sliceView       `json:"slice_status,omitempty"`
 	Conditions   []conditionView   `json:"conditions,omitempty"`
+	Note         string            `json:"note,omitempty"`
+	Tags         []string          `json:"tags,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
+	Annotations  map[string]string `json:"annotations,omitempty"` // that users gave it, without the note
+	Console      string            `json:"console,omitempty"`     // where Google's console shows its logs
 }
 
 type hostsView struct {
@@ -86,6 +91,7 @@ func view(r training.Run, details bool) runView {
 		Restarts: restartsView{r.Restarts, r.CountedRestarts, r.MaxRestarts},
 		Times:    timesView{utc(r.Created), utc(r.AdmittedAt), utc(r.Started), utc(r.Finished)},
 		Labels:   r.Labels,
+		Note:     r.Annotations[jobfile.AnnotationNote], Tags: jobfile.TagsOf(r.Labels), Annotations: annotations(r),
 	}
 	if !details {
 		return v
@@ -97,6 +103,13 @@ func view(r training.Run, details bool) runView {
 		v.Conditions = append(v.Conditions, conditionView{c.Of, c.Type, c.Status, c.Reason, c.Message, c.Since.UTC()})
 	}
 	return v
+}
+
+// annotations are those that somebody gave the job, without its note.
+func annotations(r training.Run) map[string]string {
+	own := training.Unreserved(r.Annotations)
+	delete(own, jobfile.AnnotationNote)
+	return own
 }
 
 func utc(t time.Time) *time.Time {

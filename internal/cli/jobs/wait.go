@@ -58,15 +58,10 @@ func (o *waitOptions) run(ctx context.Context, cluster Cluster, run training.Run
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 		defer cancel()
 	}
-	var said string
-	last, err := cluster.Wait(ctx, keyOf(run), level, func(r training.Run) {
-		if line := progressLine(r); line != said {
-			said = line
-			fmt.Fprintln(o.Streams.Err, line)
-		}
-	})
+	said := progress{w: o.Streams.Err}
+	last, err := cluster.Wait(ctx, keyOf(run), level, said.tell)
 	if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
-		return &exit.CodeError{Code: exit.TimedOut, Err: fmt.Errorf("%w (%s): job %s is %s; it goes on", errTimeout, o.timeout, pathOf(run), last.State)}
+		return &exit.CodeError{Code: exit.TimedOut, Err: fmt.Errorf("%w (%s): %s", errTimeout, o.timeout, standing(last))}
 	}
 	if err != nil && ctx.Err() != nil {
 		return stopped(o.Streams, run, "waiting", "tpuctl wait "+pathOf(run)+" waits on")
@@ -87,17 +82,14 @@ func (o *waitOptions) run(ctx context.Context, cluster Cluster, run training.Run
 	return nil
 }
 
-// progressLine is one reading of a run for somebody who waits.
-func progressLine(r training.Run) string {
-	line := fmt.Sprintf("%s: %s", pathOf(r), r.State)
-	if r.State == training.Starting || r.State == training.Restarting {
-		line += fmt.Sprintf(", %s hosts", hosts(r.HostsReady, r.HostsDone, r.HostsWanted))
-	}
+// standing is where a job is that was not waited for any longer.
+func standing(r training.Run) string {
+	text := fmt.Sprintf("job %s is %s", pathOf(r), r.State)
 	if r.Reason != "" {
-		line += " (" + r.Reason + ")"
+		text += " (" + r.Reason + ")"
 	}
-	if r.Message != "" && (r.State == training.Pending || r.State == training.Failed) {
-		line += ": " + r.Message
+	if r.State == training.Suspended {
+		return text + fmt.Sprintf("; it does not go on until tpuctl resume %s", pathOf(r))
 	}
-	return line
+	return text + "; it goes on"
 }

@@ -42,6 +42,13 @@ func (p *Page) Styled(name, value string, style term.Style) {
 	}
 }
 
+// Link is a Field whose value is copied, and so never wrapped.
+func (p *Page) Link(name, address string) {
+	if address != "" {
+		p.b.WriteString(p.s.Paint(term.Dim, "  "+name+strings.Repeat(" ", max(1, fieldWidth-2-utf8.RuneCountInString(name)))) + address + "\n")
+	}
+}
+
 // Section begins a part with a heading.
 func (p *Page) Section(heading string) {
 	p.b.WriteString("\n" + p.s.Paint(term.Bold, heading) + "\n")

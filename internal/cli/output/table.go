@@ -17,6 +17,7 @@ import (
 type Column struct {
 	Name     string
 	Wide     bool                         // shown with -o wide only
+	Whole    bool                         // as the last one, not to be cut while other columns yield
 	Optional bool                         // left out while all its cells are empty
 	Yield    int                          // left out of a terminal too narrow; the highest first, 0 never
 	Style    func(cell string) term.Style // nil: plain
@@ -82,7 +83,10 @@ func (t Table) needs(text string, wide bool) int {
 	for _, row := range t.Rows {
 		longest = max(longest, utf8.RuneCountInString(row[last]))
 	}
-	return t.starts(header, wide)[last] + min(longest, readable)
+	if !t.Columns[last].Whole {
+		longest = min(longest, readable)
+	}
+	return t.starts(header, wide)[last] + longest
 }
 
 // without drops columns.

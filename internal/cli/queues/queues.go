@@ -95,25 +95,22 @@ next first. Numbers are slices; CHIPS are their chips.`,
 	return cmd
 }
 
-// completionTime is how long a shell's completion may take to ask the cluster.
-const completionTime = 3 * time.Second
-
-func (o *options) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (o *options) complete(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	source, err := o.Open(ctx, o.target)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all, _ := source.List(ctx) // a completion has no place for an error
-	var names []string
-	for _, s := range all {
-		names = append(names, cobra.CompletionWithDesc(s.Name, count(s.PendingJobs, "job")+" waiting"))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return target.Complete(cmd, typed, func(ctx context.Context) ([]string, error) {
+		source, err := o.Open(ctx, o.target)
+		if err != nil {
+			return nil, err
+		}
+		all, err := source.List(ctx)
+		var names []string
+		for _, s := range all {
+			names = append(names, cobra.CompletionWithDesc(s.Name, count(s.PendingJobs, "job")+" waiting"))
+		}
+		return names, err
+	})
 }
 
 func (o *options) all(ctx context.Context, source Source) error {

@@ -69,6 +69,7 @@ any host (scaled to 0, or failed) are not in Kubernetes and not shown here.`,
 	f.StringSliceVar(&o.states, "state", nil, "only these states: "+strings.Join(states, ", "))
 	f.BoolVar(&o.summary, "summary", false, "one row for each kind of slice: how many are free and busy")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("accelerator", target.Accelerators)
 	o.target.AddFlags(cmd)
 	output.AddFlag(cmd, &o.format)
 	cmd.AddCommand(newRecreate(d.Streams))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 
@@ -24,9 +25,11 @@ type api struct{ client *gke.Client }
 
 func newAPI(ctx context.Context) (*api, error) {
 	log := hclog.FromContext(ctx)
+	wrap := logged(ctx)
 	client, err := gke.New(gke.Config{
 		Endpoint:  os.Getenv(EndpointVariable),
-		Tokens:    gke.FindCredentials(gke.CredentialsConfig{}),
+		Tokens:    gke.FindCredentials(gke.CredentialsConfig{Transport: wrap(http.DefaultTransport)}),
+		Transport: wrap(http.DefaultTransport),
 		UserAgent: "tpuctl",
 		Log: func(_ context.Context, message string, fields map[string]any) {
 			args := make([]any, 0, 2*len(fields))

@@ -2,37 +2,64 @@ package target
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/contexts"
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 )
 
-// completionTime is how long a shell's completion may take to ask.
-const completionTime = 3 * time.Second
+// completionTime is how long a shell's completion may take to ask: somebody
+// waits with a finger on the key.
+const completionTime = 900 * time.Millisecond
 
-// Names completes a flag by names that a cluster has. A shell that waits has no
-// place for errors: then there are none.
+// Complete asks for names, and returns those that begin with what is typed; a
+// name may have a description behind a tab. A shell that waits has no place for
+// errors, nor for whatever does not heed its context: then there are no names.
+func Complete(cmd *cobra.Command, typed string, ask func(context.Context) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	found := make(chan []string, 1)
+	go func() {
+		names, err := ask(ctx)
+		if err != nil {
+			names = nil
+		}
+		found <- names
+	}()
+	select {
+	case names := <-found:
+		return Beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
+	case <-ctx.Done():
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// Beginning are the names that begin with what is typed, in order and once each.
+func Beginning(names []string, typed string) []string {
+	kept := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" || !strings.HasPrefix(n, typed) })
+	slices.Sort(kept)
+	return slices.Compact(kept)
+}
+
+// Names completes a flag by names that a cluster has.
 func Names(o *Options, read func(context.Context, *kube.Client) ([]string, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-		defer cancel()
-		c, err := Connect(ctx, *o)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		names, err := read(ctx, c)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		slices.Sort(names)
-		return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return Complete(cmd, typed, func(ctx context.Context) ([]string, error) {
+			c, err := Connect(ctx, *o)
+			if err != nil {
+				return nil, err
+			}
+			return read(ctx, c)
+		})
 	}
 }
 
@@ -62,23 +89,42 @@ func Queues(ctx context.Context, c *kube.Client) ([]string, error) {
 	return names, err
 }
 
+// Accelerators completes the names of slices. No server is asked.
+func Accelerators(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, s := range accelerator.List(accelerator.Filter{Compact: true}) {
+		if strings.HasPrefix(s.Name, strings.ToLower(typed)) { // smallest first, generation by generation
+			names = append(names, cobra.CompletionWithDesc(s.Name, fmt.Sprintf("%s, hosts: %d", s.Topology, s.Hosts)))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
 func (o *Options) completions(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("context", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		path, _ := contexts.Path()
 		f, _ := contexts.Load(path)
-		return f.Names(), cobra.ShellCompDirectiveNoFileComp
+		return Beginning(f.Names(), typed), cobra.ShellCompDirectiveNoFileComp
 	})
-	_ = cmd.RegisterFlagCompletionFunc("cluster", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-		defer cancel()
-		project, all, _, _ := Clusters(ctx, Options{Project: o.Project, Location: o.Location})
-		var names []string
-		for _, c := range all {
-			names = append(names, gke.ClusterName{Project: project, Location: c.GetLocation(), Cluster: c.GetName()}.String())
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+	_ = cmd.RegisterFlagCompletionFunc("cluster", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return Complete(cmd, typed, func(ctx context.Context) ([]string, error) {
+			return ClusterNames(ctx, Options{Project: o.Project, Location: o.Location})
+		})
 	})
-	for _, name := range []string{"project", "location", "kube-context"} {
+	_ = cmd.RegisterFlagCompletionFunc("kube-context", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return Beginning(kubeContextNames(*o), typed), cobra.ShellCompDirectiveNoFileComp
+	})
+	for _, name := range []string{"project", "location"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
+}
+
+// ClusterNames are the paths of the clusters of a project.
+func ClusterNames(ctx context.Context, o Options) ([]string, error) {
+	project, all, _, err := Clusters(ctx, o)
+	var names []string
+	for _, c := range all {
+		names = append(names, gke.ClusterName{Project: project, Location: c.GetLocation(), Cluster: c.GetName()}.String())
+	}
+	return names, err
 }

@@ -1,7 +1,9 @@
 package target
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +18,7 @@ import (
 
 // fromKubeconfig reaches the cluster of a kubeconfig context. The file is read
 // and never written.
-func fromKubeconfig(o Options) (*kube.Client, error) {
+func fromKubeconfig(ctx context.Context, o Options) (*kube.Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.KubeContext})
@@ -32,11 +34,23 @@ func fromKubeconfig(o Options) (*kube.Client, error) {
 		return nil, fmt.Errorf("using context %s of the kubeconfig %s: %w", o.KubeContext, files(rules), err)
 	}
 	rc.WarningHandler = rest.NoWarnings{}
+	rc.Wrap(logged(ctx))
 	return kube.ForConfig(o.KubeContext, rc)
 }
 
 func files(rules *clientcmd.ClientConfigLoadingRules) string {
 	return strings.Join(rules.GetLoadingPrecedence(), ", ")
+}
+
+// kubeContextNames are those of the kubeconfig; none when it cannot be read.
+func kubeContextNames(o Options) []string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	raw, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(raw.Contexts))
 }
 
 func kubeContexts(c clientcmdapi.Config) string {

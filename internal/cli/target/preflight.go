@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"golang.org/x/oauth2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
@@ -19,11 +20,12 @@ import (
 const StorageVariable = "TPU_STORAGE_ENDPOINT"
 
 // Checks are what a job's way through a connected cluster is asked of.
-func Checks(o Options, cluster *kube.Client) preflight.Checks {
-	tokens := gke.FindCredentials(gke.CredentialsConfig{})
+func Checks(ctx context.Context, o Options, cluster *kube.Client) preflight.Checks {
+	wrap := logged(ctx)
+	tokens := gke.FindCredentials(gke.CredentialsConfig{Transport: wrap(http.DefaultTransport)})
 	c := preflight.Checks{
 		Cluster: cluster,
-		Images: preflight.Registry{Token: func() string {
+		Images: preflight.Registry{Transport: wrap(remote.DefaultTransport), Token: func() string {
 			t, err := tokens.Token()
 			if err != nil {
 				return ""
@@ -32,7 +34,7 @@ func Checks(o Options, cluster *kube.Client) preflight.Checks {
 		}},
 		Buckets: preflight.Storage{
 			Endpoint: cmp.Or(os.Getenv(StorageVariable), preflight.StorageEndpoint),
-			Client:   &http.Client{Transport: &oauth2.Transport{Source: tokens, Base: http.DefaultTransport}},
+			Client:   &http.Client{Transport: &oauth2.Transport{Source: tokens, Base: wrap(http.DefaultTransport)}},
 		},
 	}
 	if o.KubeContext == "" {

@@ -34,6 +34,15 @@ type Options struct {
 	// hint: Location comes from the environment. It is where node pools go by
 	// default; the cluster may be regional, or somewhere else.
 	hint bool
+	// namespace is the context's.
+	namespace string
+}
+
+// Namespace is where jobs are by default, as the context that is meant says; ""
+// where none is, or it says nothing of it.
+func Namespace(o Options) (string, error) {
+	o, err := o.withContext(os.Getenv)
+	return o.namespace, err
 }
 
 // AddFlags adds the flags that choose a cluster.
@@ -77,7 +86,7 @@ func (o Options) withContext(getenv func(string) string) (Options, error) {
 	if o.Cluster == "" && o.KubeContext == "" {
 		o.Cluster, o.KubeContext, o.Kubeconfig = c.Cluster, c.KubeContext, cmp.Or(o.Kubeconfig, c.Kubeconfig)
 	}
-	o.Project, o.Location = cmp.Or(o.Project, c.Project), cmp.Or(o.Location, c.Location)
+	o.Project, o.Location, o.namespace = cmp.Or(o.Project, c.Project), cmp.Or(o.Location, c.Location), c.Namespace
 	return o, nil
 }
 
@@ -256,7 +265,7 @@ func Connect(ctx context.Context, o Options) (*kube.Client, error) {
 	}
 	log := hclog.FromContext(ctx)
 	if o.KubeContext != "" {
-		return fromKubeconfig(o)
+		return fromKubeconfig(ctx, o)
 	}
 	api, err := newAPI(ctx)
 	if err != nil {
@@ -275,5 +284,6 @@ func Connect(ctx context.Context, o Options) (*kube.Client, error) {
 		return nil, err
 	}
 	log.Debug("talking to the cluster's API server", "server", access.Server)
+	access.Wrap = logged(ctx)
 	return kube.Connect(access)
 }

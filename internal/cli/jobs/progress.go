@@ -1,0 +1,56 @@
+package jobs
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
+)
+
+// progress tells somebody who waits of each new reading of a run.
+type progress struct {
+	w    io.Writer
+	said string
+	// quiet leaves out that a job runs, where it did from the beginning.
+	quiet bool
+}
+
+func (p *progress) tell(r training.Run) {
+	sign := progressLine(r)
+	if hindered(r) {
+		// What the kubelet says goes to and fro; the reason and how far the
+		// hosts are is news.
+		sign = fmt.Sprint(r.State, r.Reason, r.HostsReady, r.HostsDone)
+	}
+	if sign == p.said || p.quiet && p.said == "" && r.State == training.Running {
+		return
+	}
+	p.said = sign
+	fmt.Fprintln(p.w, progressLine(r))
+}
+
+// progressLine is one reading of a run for somebody who waits.
+func progressLine(r training.Run) string {
+	line := fmt.Sprintf("%s: %s", pathOf(r), r.State)
+	if r.State == training.Starting || r.State == training.Restarting {
+		line += fmt.Sprintf(", %s hosts", hosts(r.HostsReady, r.HostsDone, r.HostsWanted))
+	}
+	if r.Reason != "" {
+		line += " (" + r.Reason + ")"
+	}
+	if r.Message != "" && (r.State == training.Pending || r.State == training.Failed || hindered(r)) {
+		line += ": " + r.Message
+	}
+	return line
+}
+
+// hindered tells whether something is in the way of the pods of an admitted run.
+func hindered(r training.Run) bool {
+	switch r.State {
+	case training.Admitted, training.Starting:
+		return r.Reason != ""
+	case training.Restarting:
+		return r.Reason != "" && r.Reason != training.ReasonCrash && r.Reason != training.ReasonDisruption && r.Reason != training.ReasonRecovery
+	}
+	return false
+}
