@@ -14,7 +14,7 @@ import (
 // found, by kind and place and never by content, and where it would look for a
 // cluster. It asks no server.
 func Details(context.Context) []version.Detail {
-	credentials, err := gke.FindCredentials(gke.CredentialsConfig{}).Describe()
+	credentials, err := gke.FindCredentials(gke.CredentialsConfig{CommandLine: true}).Describe()
 	if err != nil {
 		credentials = "none: " + err.Error()
 	}

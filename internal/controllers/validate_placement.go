@@ -8,7 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // repository is what images can be below: a host with its port, and a path.
@@ -32,10 +33,10 @@ func (c Config) validatePlacement() error {
 
 func validateLabels(what string, labels map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if errs := validation.IsQualifiedName(key); len(errs) > 0 {
+		if errs := naming.Key(key); len(errs) > 0 {
 			return fmt.Errorf("%s: label %q: %s", what, key, errs[0])
 		}
-		if errs := validation.IsValidLabelValue(labels[key]); len(errs) > 0 {
+		if errs := naming.LabelValue(labels[key]); len(errs) > 0 {
 			return fmt.Errorf("%s: value %q of label %s: %s", what, labels[key], key, errs[0])
 		}
 	}

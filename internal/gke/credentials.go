@@ -3,6 +3,7 @@ package gke
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -32,6 +33,7 @@ type CredentialsConfig struct {
 	Impersonate string              // service account to act as; "" asks the environment
 	Delegates   []string            // accounts between the found one and Impersonate, in order
 	Unknown     string              // what of this is not known yet ("access_token"), or "": then there is no token
+	CommandLine bool                // there is no provider's configuration to speak of
 	Getenv      func(string) string // os.Getenv when nil
 	Transport   http.RoundTripper   // carries the requests for tokens; http.DefaultTransport when nil
 }
@@ -111,6 +113,10 @@ func (c *Credentials) find() (oauth2.TokenSource, error) {
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, c.via.client(nil))
 	f, err := c.look(ctx)
 	if err != nil {
+		var none *credentialsError
+		if errors.As(err, &none) {
+			none.commandLine = c.cfg.CommandLine
+		}
 		return nil, err
 	}
 	source := f.source
@@ -120,7 +126,7 @@ func (c *Credentials) find() (oauth2.TokenSource, error) {
 			impersonate.CredentialsConfig{TargetPrincipal: actAs, Scopes: []string{scope}, Delegates: c.cfg.Delegates},
 			option.WithHTTPClient(c.via.client(oauth2.ReuseTokenSourceWithExpiry(nil, source, renewEarly))))
 		if err != nil {
-			return nil, &credentialsError{"impersonating " + actAs + " with " + f.String(), err}
+			return nil, &credentialsError{what: "impersonating " + actAs + " with " + f.String(), err: err, commandLine: c.cfg.CommandLine}
 		}
 	}
 	c.found, c.actAs = f, actAs

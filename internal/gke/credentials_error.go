@@ -10,8 +10,18 @@ import (
 // credentialsError says that there are no usable credentials, and where they
 // were looked for. It never contains a secret.
 type credentialsError struct {
-	what string
-	err  error
+	what        string
+	err         error
+	commandLine bool // as CredentialsConfig has it
+}
+
+// next is what to do about it.
+func (e *credentialsError) next() string {
+	if e.commandLine {
+		return "Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_OAUTH_ACCESS_TOKEN. " +
+			"A cluster that your kubeconfig reaches by other means is chosen with --kube-context."
+	}
+	return "Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_OAUTH_ACCESS_TOKEN, or the provider's credentials or access_token."
 }
 
 func (e *credentialsError) Error() string {

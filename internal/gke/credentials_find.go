@@ -64,7 +64,11 @@ func (c *Credentials) look(ctx context.Context) (found, error) {
 	if metadata.OnGCEWithContext(ctx) {
 		return found{place: "the metadata server of this machine", source: google.ComputeTokenSource("", scope)}, nil
 	}
-	return found{}, &credentialsError{what: "no credentials were found: neither access_token nor credentials is set in the provider's configuration, none of " +
+	neither := "neither access_token nor credentials is set in the provider's configuration, "
+	if c.cfg.CommandLine {
+		neither = ""
+	}
+	return found{}, &credentialsError{what: "no credentials were found: " + neither + "none of " +
 		tokenVariable + ", " + strings.Join(jsonVariables, ", ") + " is set, gcloud has no application default credentials, and this machine has no metadata server"}
 }
 
@@ -89,7 +93,7 @@ const givenToken = "the access token from "
 
 func fromToken(token, from string) (found, error) {
 	if err := CheckAccessToken(token); err != nil {
-		return found{}, &credentialsError{"reading " + from, err}
+		return found{}, &credentialsError{what: "reading " + from, err: err}
 	}
 	return found{place: givenToken + from,
 		source: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: strings.TrimSpace(token)})}, nil
@@ -99,7 +103,7 @@ func fromToken(token, from string) (found, error) {
 func fromJSON(ctx context.Context, text, from string) (found, error) {
 	data, file, err := contents(text)
 	if err != nil {
-		return found{}, &credentialsError{"reading " + from, err}
+		return found{}, &credentialsError{what: "reading " + from, err: err}
 	}
 	if file == "" {
 		return decode(ctx, data, from)
@@ -131,11 +135,11 @@ func contents(text string) (data []byte, file string, err error) {
 func decode(ctx context.Context, data []byte, place string) (found, error) {
 	j, err := readJSON(data)
 	if err != nil {
-		return found{}, &credentialsError{"reading " + place, err}
+		return found{}, &credentialsError{what: "reading " + place, err: err}
 	}
 	source, err := google.CredentialsFromJSONWithType(ctx, data, google.CredentialsType(j.Type), scope)
 	if err != nil {
-		return found{}, &credentialsError{"reading " + place, errors.New(firstLine(err))}
+		return found{}, &credentialsError{what: "reading " + place, err: errors.New(firstLine(err))}
 	}
 	kind, account := j.describe()
 	return found{place: place, kind: kind, account: account, source: source.TokenSource}, nil

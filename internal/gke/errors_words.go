@@ -2,6 +2,7 @@ package gke
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -149,7 +150,9 @@ func (e *Error) Next() string {
 		}
 		return "Google does not accept the token. Log in again (gcloud auth application-default login), or renew GOOGLE_OAUTH_ACCESS_TOKEN or the key file in use."
 	case NoCredentials:
-		return "Run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_OAUTH_ACCESS_TOKEN, or the provider's credentials or access_token."
+		missing := &credentialsError{}
+		_ = errors.As(e.Err, &missing)
+		return missing.next()
 	case APINotEnabled:
 		return "Enable it: gcloud services enable " + cmp.Or(f.API, "container.googleapis.com") + " --project " + project
 	case NotFound:

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"cloud.google.com/go/container/apiv1/containerpb"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // domains of label keys that GKE and Kubernetes keep for themselves: "Node
@@ -28,10 +28,10 @@ func refuseLabels(_ SlicePool, np *containerpb.NodePool) string {
 		if reservedDomain(key) {
 			return fmt.Sprintf("node.labels: %s is reserved for GKE and Kubernetes: use a domain of your own, such as example.com/%s", key, key[strings.LastIndexByte(key, '/')+1:])
 		}
-		if why := validation.IsQualifiedName(key); len(why) > 0 {
+		if why := naming.Key(key); len(why) > 0 {
 			return fmt.Sprintf("node.labels: %q is not a label key: %s", key, why[0])
 		}
-		if why := validation.IsValidLabelValue(labels[key]); len(why) > 0 {
+		if why := naming.LabelValue(labels[key]); len(why) > 0 {
 			return fmt.Sprintf("node.labels: %s = %q is not a label value: %s", key, labels[key], why[0])
 		}
 	}
@@ -50,10 +50,10 @@ func refuseTaints(_ SlicePool, np *containerpb.NodePool) string {
 		if strings.HasPrefix(key, "node.kubernetes.io/") || strings.HasPrefix(key, "node.cloudprovider.kubernetes.io/") {
 			return fmt.Sprintf("node.taints: %s is Kubernetes' own word on a node's health, which it sets and removes by itself: use a domain of your own", key)
 		}
-		if why := validation.IsQualifiedName(key); len(why) > 0 {
+		if why := naming.Key(key); len(why) > 0 {
 			return fmt.Sprintf("node.taints: %q is not a taint key: %s", key, why[0])
 		}
-		if why := validation.IsValidLabelValue(t.GetValue()); len(why) > 0 {
+		if why := naming.LabelValue(t.GetValue()); len(why) > 0 {
 			return fmt.Sprintf("node.taints: %s = %q is not a taint value: %s", key, t.GetValue(), why[0])
 		}
 		both := key + ":" + t.GetEffect().String()

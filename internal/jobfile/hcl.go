@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
@@ -29,6 +30,9 @@ func HCL(s training.Spec, cluster string) []byte {
 	v := reflect.ValueOf(j)
 	for _, f := range fieldsOf(v.Type()) {
 		value, given := valueOf(v.Field(f.index))
+		if given {
+			comment(body, explanation(f.key, s))
+		}
 		switch {
 		case !given:
 		case f.key == "jobset_overrides":
@@ -38,6 +42,25 @@ func HCL(s training.Spec, cluster string) []byte {
 		}
 	}
 	return hclwrite.Format(file.Bytes())
+}
+
+// explanation says what is not an attribute of the resource and is among the
+// keys of one, or "".
+func explanation(attribute string, s training.Spec) string {
+	_, noted := s.Annotations[AnnotationNote]
+	switch {
+	case attribute == "labels" && len(TagsOf(s.Labels)) > 0:
+		return "A label that begins with " + tagPrefix + " is a tag (tpuctl submit --tag)."
+	case attribute == "annotations" && noted:
+		return AnnotationNote + " is the note (tpuctl submit --note)."
+	}
+	return ""
+}
+
+func comment(body *hclwrite.Body, text string) {
+	if text != "" {
+		body.AppendUnstructuredTokens(hclwrite.Tokens{{Type: hclsyntax.TokenComment, Bytes: []byte("# " + text + "\n")}})
+	}
 }
 
 // label makes a resource's name of a job's.

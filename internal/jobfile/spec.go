@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
@@ -129,7 +129,7 @@ func some(m map[string]string) map[string]string {
 func (j Job) labels(bad func(string, string, ...any)) map[string]string {
 	out := some(j.Labels)
 	for _, tag := range j.Tags {
-		for _, problem := range validation.IsValidLabelValue(tag) {
+		for _, problem := range naming.LabelValue(tag) {
 			bad("tags", "%q: %s", tag, problem)
 		}
 		if tag == "" {

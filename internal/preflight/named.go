@@ -25,22 +25,23 @@ import (
 // kind is a kind of objects that a job names, and what becomes of a job whose
 // object is not there.
 type kind struct {
-	item, many string // the check, and the objects of the kind
-	gvk        schema.GroupVersionKind
-	without    string // what becomes of the job
-	make       string // how there comes to be one
+	item      string // the check
+	one, many string // what objects of the kind are called
+	gvk       schema.GroupVersionKind
+	without   string // what becomes of the job
+	make      string // how there comes to be one
 }
 
 var (
-	priorityKind = kind{namePriority, "priority classes", kueue.SchemeGroupVersion.WithKind("WorkloadPriorityClass"),
+	priorityKind = kind{namePriority, "priority class", "priority classes", kueue.SchemeGroupVersion.WithKind("WorkloadPriorityClass"),
 		"Kueue would never take the job in", "tpu_kueue_priority makes one"}
-	accountKind = kind{nameAccount, "service accounts", corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
-		"no pod of the job could be made", "make it there"}
-	secretKind = kind{nameSecret, "Secrets", corev1.SchemeGroupVersion.WithKind("Secret"),
+	accountKind = kind{nameAccount, "service account", "service accounts", corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+		"no pod of the job could be made", "make it there (tpu_training_namespace makes one)"}
+	secretKind = kind{nameSecret, "Secret", "Secrets", corev1.SchemeGroupVersion.WithKind("Secret"),
 		"the job's pods would wait for it", "make it there"}
-	configMapKind = kind{nameConfigMap, "ConfigMaps", corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+	configMapKind = kind{nameConfigMap, "ConfigMap", "ConfigMaps", corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		"the job's pods would wait for it", "make it there"}
-	claimKind = kind{nameClaim, "PersistentVolumeClaims", corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+	claimKind = kind{nameClaim, "PersistentVolumeClaim", "PersistentVolumeClaims", corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
 		"the job's pods would wait for it", "make it there"}
 )
 
@@ -105,15 +106,15 @@ func (c Checks) missing(ctx context.Context, n named) string {
 	if n.namespace != "" {
 		where = "namespace " + n.namespace
 	}
-	text := fmt.Sprintf("%s has no %s %s", where, strings.TrimPrefix(n.gvk.Kind, "Workload"), n.name)
+	text := fmt.Sprintf("%s has no %s %s", where, n.one, n.name)
 	there, _ := c.names(ctx, n.gvk, n.namespace) // what cannot be listed is not named
-	switch near := similar.Among(n.name, there); {
-	case len(near) > 0:
-		text += "; did you mean " + strings.Join(near, " or ") + "?"
-	case n.gvk == priorityKind.gvk && len(there) > 0:
+	if near := similar.Among(n.name, there); len(near) > 0 {
+		return text + "; did you mean " + strings.Join(near, " or ") + "? Without it " + n.without
+	}
+	if n.gvk == priorityKind.gvk && len(there) > 0 {
 		text += ": it has " + strings.Join(there, ", ")
 	}
-	return fmt.Sprintf("%s. Without it %s: %s, or correct the name", strings.TrimSuffix(text, "."), n.without, n.make)
+	return fmt.Sprintf("%s. Without it %s: %s, or correct the name", text, n.without, n.make)
 }
 
 // fewNames bounds the names that a suggestion is chosen from.

@@ -57,9 +57,9 @@ func TestNamed(t *testing.T) {
 func TestWhatIsNamedIsMissing(t *testing.T) {
 	got := lines(Checks{Cluster: cluster(t, append(world(t), theNamed()[1], &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "research", Name: "wandb-"}}), served, nil)}.Run(t.Context(), naming(t)))
 	for _, want := range []string{
-		"failed priority: cluster c has no PriorityClass high: it has low. Without it Kueue would never take the job in: tpu_kueue_priority makes one, or correct the name\n",
-		"failed account: namespace research has no ServiceAccount trainer. Without it no pod of the job could be made: make it there, or correct the name\n",
-		"failed secret: namespace research has no Secret wandb; did you mean wandb-?",
+		"failed priority: cluster c has no priority class high: it has low. Without it Kueue would never take the job in: tpu_kueue_priority makes one, or correct the name\n",
+		"failed account: namespace research has no service account trainer. Without it no pod of the job could be made: make it there (tpu_training_namespace makes one), or correct the name\n",
+		"failed secret: namespace research has no Secret wandb; did you mean wandb-? Without it the job's pods would wait for it\n",
 		"failed secret: namespace research has no Secret pull. Without it the job's pods would wait for it: make it there",
 		"failed configmap: namespace research has no ConfigMap more.",
 		"failed claim: namespace research has no PersistentVolumeClaim lustre.",

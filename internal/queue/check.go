@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // ProvisioningController answers the checks that ask the cluster's autoscaler
@@ -172,16 +174,16 @@ func (c AdmissionCheck) Validate() error {
 		if err := checkName("API group", p.APIGroup); err != nil {
 			add("parameters: %w", err)
 		}
-		if problems := validation.IsDNS1123Label(strings.ToLower(p.Kind)); len(problems) > 0 || !letter(p.Kind) {
+		if problems := naming.Label(strings.ToLower(p.Kind)); len(problems) > 0 || !letter(p.Kind) {
 			add("parameters: %q is not a kind", p.Kind)
 		}
-		if problems := validation.IsDNS1123Label(p.Name); len(problems) > 0 {
+		if problems := naming.Label(p.Name); len(problems) > 0 {
 			add("parameters: name %q: %s", p.Name, strings.Join(problems, "; "))
 		}
 	}
 	if c.Request != nil {
 		// The reference to the configuration allows less than its name.
-		if problems := validation.IsDNS1123Label(c.Name); len(problems) > 0 {
+		if problems := naming.Label(c.Name); len(problems) > 0 {
 			add("with provisioning_request its name has up to 63 characters and no dots: %s", strings.Join(problems, "; "))
 		}
 		for _, problem := range c.Request.problems() {
@@ -221,7 +223,7 @@ func (r Request) problems() (problems []string) {
 		add("%d managed resources; Kueue allows %d", n, maxManagedResources)
 	}
 	for i, name := range r.ManagedResources {
-		if why := validation.IsQualifiedName(name); len(why) > 0 {
+		if why := naming.Key(name); len(why) > 0 {
 			add("managed resource %q: %s", name, strings.Join(why, "; "))
 		}
 		if slices.Contains(r.ManagedResources[:i], name) {
@@ -232,7 +234,7 @@ func (r Request) problems() (problems []string) {
 		add("%d labels in node_selector; Kueue allows %d", n, maxNodeSelector)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.NodeSelector)) {
-		if why := validation.IsQualifiedName(key); len(why) > 0 {
+		if why := naming.Key(key); len(why) > 0 {
 			add("node_selector: %q is not a label's key: %s", key, strings.Join(why, "; "))
 		}
 		if n := utf8.RuneCountInString(r.NodeSelector[key]); n == 0 || n > maxDetailLength {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // LabelManagedBy marks what this project made, for people and for tools that
@@ -65,7 +65,7 @@ func managed() map[string]string { return map[string]string{LabelManagedBy: Mana
 func CheckName(name string) error { return checkName("name", name) }
 
 func checkName(what, name string) error {
-	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+	if problems := naming.Object(name); len(problems) > 0 {
 		return fmt.Errorf("%s %q: %s", what, name, strings.Join(problems, "; "))
 	}
 	return nil
@@ -73,7 +73,7 @@ func checkName(what, name string) error {
 
 // CheckNamespace says why name cannot name a namespace (DNS-1123 label).
 func CheckNamespace(name string) error {
-	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+	if problems := naming.Label(name); len(problems) > 0 {
 		return fmt.Errorf("namespace %q: %s", name, strings.Join(problems, "; "))
 	}
 	if strings.HasPrefix(name, "kube-") {
@@ -83,10 +83,10 @@ func CheckNamespace(name string) error {
 }
 
 func checkLabel(key, value string) error {
-	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+	if problems := naming.Key(key); len(problems) > 0 {
 		return fmt.Errorf("label key %q: %s", key, strings.Join(problems, "; "))
 	}
-	if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+	if problems := naming.LabelValue(value); len(problems) > 0 {
 		return fmt.Errorf("label %s: value %q: %s", key, value, strings.Join(problems, "; "))
 	}
 	return nil
@@ -98,7 +98,7 @@ func CheckQueueName(name string) error {
 	if err := checkName("queue", name); err != nil {
 		return err
 	}
-	if problems := validation.IsValidLabelValue(name); len(problems) > 0 {
+	if problems := naming.LabelValue(name); len(problems) > 0 {
 		return fmt.Errorf("queue %q: jobs carry the name as a label: %s", name, strings.Join(problems, "; "))
 	}
 	return nil

@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // Priority is a level that jobs can have in queues (WorkloadPriorityClass).
@@ -36,7 +37,7 @@ func CheckPriorityName(name string) error {
 	if err := checkName("priority", name); err != nil {
 		return err
 	}
-	if problems := validation.IsValidLabelValue(name); len(problems) > 0 {
+	if problems := naming.LabelValue(name); len(problems) > 0 {
 		return fmt.Errorf("priority %q: jobs carry the name as a label: %s", name, strings.Join(problems, "; "))
 	}
 	return nil

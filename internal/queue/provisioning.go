@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // Provisioning is the capacity model that a flavor is restricted to.
@@ -99,7 +99,7 @@ func (p Provisioning) Check(reservation string) error {
 	case strings.Contains(reservation, "/"):
 		return fmt.Errorf("reservation %q is a path: nodes carry the last part of it, %q", reservation, reservation[strings.LastIndexByte(reservation, '/')+1:])
 	}
-	if problems := validation.IsValidLabelValue(reservation); len(problems) > 0 {
+	if problems := naming.LabelValue(reservation); len(problems) > 0 {
 		return fmt.Errorf("reservation %q: nodes carry the name as a label: %s", reservation, strings.Join(problems, "; "))
 	}
 	return nil

@@ -168,7 +168,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"as it is", func(*Spec) {}, "", ""},
 		{"upper case", func(s *Spec) { s.Name = "Train" }, "name", "lower"},
-		{"leading digit", func(s *Spec) { s.Name = "7b" }, "name", "alphabetic"},
+		{"leading digit", func(s *Spec) { s.Name = "7b" }, "name", "a letter first"},
 		{"no slices", func(s *Spec) { s.Slices = 0 }, "slices", "at least one"},
 		{"no image", func(s *Spec) { s.Image = " " }, "image", "needs"},
 		{"system namespace", func(s *Spec) { s.Namespace = "kube-system" }, "namespace", "Kubernetes"},

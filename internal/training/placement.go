@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
@@ -119,7 +119,7 @@ func (s Spec) validatePlacement(add report) {
 		add("placement.provisioning", "%s is not offered by flex-start", s.Slice.Generation)
 	}
 	if p.Policy != "" {
-		for _, problem := range validation.IsValidLabelValue(p.Policy) {
+		for _, problem := range naming.LabelValue(p.Policy) {
 			add("placement.policy", "%q: nodes carry the name as a label: %s", p.Policy, problem)
 		}
 		if s.PoolSlice().Placement != accelerator.PlacementWorkloadPolicy {

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
@@ -66,7 +65,7 @@ func (s Spec) Validate() error {
 	if err := queue.CheckNamespace(s.Namespace); err != nil {
 		add("namespace", "%v", err)
 	}
-	if problems := validation.IsDNS1035Label(s.Name); len(problems) > 0 {
+	if problems := naming.Job(s.Name); len(problems) > 0 {
 		add("name", "%q cannot name a job: %s", s.Name, strings.Join(problems, "; "))
 	} else if limit := MaxNameLength(s.Slices, s.Slice.Hosts); len(s.Name) > limit {
 		add("name", "%q has %d characters; with %d slices of %d hosts at most %d fit, since pods are called %s-%s-%d-%d-xxxxx and may have %d",
@@ -90,12 +89,12 @@ func (s Spec) Validate() error {
 		add("image", "%q: %s", s.Image, notAnImage)
 	}
 	if s.Queue != "" {
-		for _, problem := range append(validation.IsDNS1123Subdomain(s.Queue), validation.IsValidLabelValue(s.Queue)...) {
+		for _, problem := range append(naming.Object(s.Queue), naming.LabelValue(s.Queue)...) {
 			add("queue", "%q: %s", s.Queue, problem)
 		}
 	}
 	if s.Priority != "" {
-		for _, problem := range append(validation.IsDNS1123Subdomain(s.Priority), validation.IsValidLabelValue(s.Priority)...) {
+		for _, problem := range append(naming.Object(s.Priority), naming.LabelValue(s.Priority)...) {
 			add("priority", "%q: %s", s.Priority, problem)
 		}
 		if s.Queue == "" {
@@ -103,7 +102,7 @@ func (s Spec) Validate() error {
 		}
 	}
 	if s.ServiceAccount != "" {
-		for _, problem := range validation.IsDNS1123Subdomain(s.ServiceAccount) {
+		for _, problem := range naming.Object(s.ServiceAccount) {
 			add("service_account", "%q: %s", s.ServiceAccount, problem)
 		}
 	}
@@ -115,7 +114,7 @@ func (s Spec) Validate() error {
 	}
 	// A run id that is not set is the name, which is checked already.
 	for field, value := range map[string]string{"run_id": s.RunID, "owner": s.Owner, "experiment": s.Experiment} {
-		for _, problem := range validation.IsValidLabelValue(value) {
+		for _, problem := range naming.LabelValue(value) {
 			add(field, "%q: %s", value, problem)
 		}
 	}
@@ -167,7 +166,7 @@ func (s Spec) validateLife(add report) {
 		}
 	}
 	if s.SchedulerName != "" {
-		for _, problem := range validation.IsDNS1123Subdomain(s.SchedulerName) {
+		for _, problem := range naming.Object(s.SchedulerName) {
 			add("scheduler_name", "%q: %s", s.SchedulerName, problem)
 		}
 	}
@@ -175,7 +174,7 @@ func (s Spec) validateLife(add report) {
 
 func (s Spec) validateEnv(add report) {
 	for name := range s.Env {
-		for _, problem := range validation.IsEnvVarName(name) {
+		for _, problem := range naming.Variable(name) {
 			add("env", "%q: %s", name, problem)
 		}
 		switch name {
@@ -193,10 +192,10 @@ func (s Spec) validateEnv(add report) {
 
 func (s Spec) validateMetadata(add report) {
 	for key, value := range s.Labels {
-		for _, problem := range validation.IsQualifiedName(key) {
+		for _, problem := range naming.Key(key) {
 			add("labels", "key %q: %s", key, problem)
 		}
-		for _, problem := range validation.IsValidLabelValue(value) {
+		for _, problem := range naming.LabelValue(value) {
 			add("labels", "%s = %q: %s", key, value, problem)
 		}
 		if hint := reserved(key); hint != "" {
@@ -208,7 +207,7 @@ func (s Spec) validateMetadata(add report) {
 		for key, value := range annotations {
 			size += len(key) + len(value)
 			// The API server checks annotation keys in lower case.
-			for _, problem := range validation.IsQualifiedName(strings.ToLower(key)) {
+			for _, problem := range naming.Key(strings.ToLower(key)) {
 				add(field, "key %q: %s", key, problem)
 			}
 			if hint := reserved(key); hint != "" {

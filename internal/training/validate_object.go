@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // checkObject holds a whole JobSet against the rules of JobSet's webhook and
@@ -55,7 +56,7 @@ func checkObject(js *jobset.JobSet) error {
 		add("the coordinator is in %s, which is no replicated job", c.ReplicatedJob)
 	}
 	if n := js.Spec.Network; n != nil && n.Subdomain != "" {
-		for _, problem := range validation.IsDNS1035Label(n.Subdomain) {
+		for _, problem := range naming.Job(n.Subdomain) {
 			add("network.subdomain %q: %s", n.Subdomain, problem)
 		}
 	}
@@ -70,10 +71,10 @@ func checkReplicatedJob(js *jobset.JobSet, rj *jobset.ReplicatedJob, add func(st
 		return
 	}
 	longest := fmt.Sprintf("%s-%s-%d-%d-abcde", js.Name, rj.Name, max(rj.Replicas-1, 0), max(ptr.Deref(job.Completions, 1)-1, 0))
-	if problems := validation.IsDNS1035Label(longest); len(problems) > 0 {
+	if problems := naming.Job(longest); len(problems) > 0 {
 		add("replicated job %s: its pods would be called %s, which has %d characters; %s", rj.Name, longest, len(longest), strings.Join(problems, "; "))
 	}
-	for _, problem := range validation.IsDNS1035Label(rj.GroupName) {
+	for _, problem := range naming.Job(rj.GroupName) {
 		add("replicated job %s: groupName %q: %s", rj.Name, rj.GroupName, problem)
 	}
 	if len(job.Template.Spec.Containers) == 0 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // maxFurtherJobs is how many jobs fit beside the job itself.
@@ -53,7 +53,7 @@ func (s Spec) validatePathways(report report) {
 		validateResources(func(_, format string, args ...any) { add(field, format, args...) }, "", r)
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.HeadNodeSelector)) {
-		for _, problem := range append(validation.IsQualifiedName(key), validation.IsValidLabelValue(p.HeadNodeSelector[key])...) {
+		for _, problem := range append(naming.Key(key), naming.LabelValue(p.HeadNodeSelector[key])...) {
 			add("head_node_selector", "%s = %q: %s", key, p.HeadNodeSelector[key], problem)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // report takes one problem of a setting.
@@ -42,12 +43,12 @@ func validateEnvFrom(add report, at string, all []EnvSource) {
 		case (e.Secret == "") == (e.ConfigMap == ""):
 			add(at+"env_from", "%s: set secret or config_map, one of the two", where)
 		default:
-			for _, problem := range validation.IsDNS1123Subdomain(e.Secret + e.ConfigMap) {
+			for _, problem := range naming.Object(e.Secret + e.ConfigMap) {
 				add(at+"env_from", "%s: %q: %s", where, e.Secret+e.ConfigMap, problem)
 			}
 		}
 		if e.Prefix != "" {
-			for _, problem := range validation.IsEnvVarName(e.Prefix) {
+			for _, problem := range naming.Variable(e.Prefix) {
 				add(at+"env_from", "%s: prefix %q: %s", where, e.Prefix, problem)
 			}
 		}
@@ -111,7 +112,7 @@ func (s Spec) validateStorage(add report) {
 	names := map[string]bool{}
 	for _, v := range s.Volumes {
 		what := fmt.Sprintf("volume %q", v.Name)
-		for _, problem := range validation.IsDNS1123Label(v.Name) {
+		for _, problem := range naming.Label(v.Name) {
 			add("volumes", "%s: name: %s", what, problem)
 		}
 		if v.Name == volumeShm || v.Name == volumeFiles || strings.HasPrefix(v.Name, "gke-gcsfuse-") {
@@ -140,7 +141,7 @@ func (v Volume) validate(add func(string, ...any)) {
 		if name == "" {
 			continue
 		}
-		for _, problem := range validation.IsDNS1123Subdomain(name) {
+		for _, problem := range naming.Object(name) {
 			add("%q: %s", name, problem)
 		}
 	}
@@ -189,7 +190,7 @@ func (s Spec) validateJobs(add report) {
 	}
 	for _, j := range s.Jobs {
 		problem := func(_, format string, args ...any) { add("jobs", "%s: "+format, append([]any{j.Name}, args...)...) }
-		if problems := validation.IsDNS1035Label(j.Name); len(problems) > 0 {
+		if problems := naming.Job(j.Name); len(problems) > 0 {
 			add("jobs", "%q cannot name a job: %s", j.Name, strings.Join(problems, "; "))
 		}
 		if _, there := byName[j.Name]; there {
@@ -205,7 +206,7 @@ func (s Spec) validateJobs(add report) {
 		byName[j.Name] = j
 		j.validate(problem)
 		for name := range j.Env {
-			for _, p := range validation.IsEnvVarName(name) {
+			for _, p := range naming.Variable(name) {
 				problem("", "env %q: %s", name, p)
 			}
 			if name == EnvRunID || name == EnvAttempt || name == EnvFirstAttempt || name == EnvOutputDir {
@@ -264,7 +265,7 @@ func (j Job) validate(add report) {
 		add("", "on_failure = %q; want %s", j.OnFailure, strings.Join(OnFailures, ", "))
 	}
 	for key, value := range j.NodeSelector {
-		for _, problem := range append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...) {
+		for _, problem := range append(naming.Key(key), naming.LabelValue(value)...) {
 			add("", "node_selector %s = %q: %s", key, value, problem)
 		}
 	}

@@ -87,8 +87,13 @@ func generation(arg string) (accelerator.Generation, error) {
 	if err == nil {
 		return g, nil
 	}
-	if s, nameErr := accelerator.Resolve(arg); nameErr == nil {
+	s, nameErr := accelerator.Resolve(arg)
+	var slice *accelerator.Error
+	switch {
+	case nameErr == nil:
 		return "", exit.Usagef("%s is one slice of %s, not a generation: to describe it, tpuctl accelerators describe %s", arg, s.Generation, s.Name)
+	case errors.As(nameErr, &slice) && slice.Kind != accelerator.UnknownGeneration && len(slice.Choices) > 0: // a slice was meant
+		return "", fmt.Errorf("%w\nOne slice is described by: tpuctl accelerators describe %s", nameErr, slice.Choices[0])
 	}
 	return "", fmt.Errorf("%w\nOne slice is described by: tpuctl accelerators describe NAME", err)
 }

@@ -27,6 +27,8 @@ func TestRefusals(t *testing.T) {
 		"--min-chips 64 --max-chips 16":            {exit.Usage, "64, is more than the most, 16"},
 		"--min-hosts 4 --max-hosts 2":              {exit.Usage, "4, is more than the most, 2"},
 		"nope":                                     {exit.Failure, `no TPU generation "nope"`},
+		"v6e-7":                                    {exit.Failure, "v6e has no slice of 7 chips; try v6e-4 or v6e-8\nOne slice is described by: tpuctl accelerators describe v6e-4"},
+		"v5e16":                                    {exit.Failure, "try v5litepod-16"},
 		"v5p-128":                                  {exit.Usage, "tpuctl accelerators describe v5p-128"},
 		"describe nope":                            {exit.Failure, "not a TPU type name"},
 		"describe v5e-8-8t --machine-type 4t":      {exit.Failure, "name v5litepod-8"},

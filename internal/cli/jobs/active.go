@@ -21,7 +21,8 @@ func newSuspend(d Deps) *cobra.Command {
 		Short: "Suspend a training job: its pods end, its slices and quota are free",
 		Long: `Suspend a training job. Its pods get SIGTERM and the grace period to save their
 work, then its slices and quota are free for others. tpuctl resume lets it run
-again, as a new attempt of the same run.`,
+again: the program starts afresh with the RUN_ID, OUTPUT_DIR and ATTEMPT that it
+had, and finds its checkpoints by them.`,
 		Example: `  tpuctl suspend train`,
 	}
 	o.add(cmd, o.run)

@@ -28,7 +28,7 @@ func newAPI(ctx context.Context) (*api, error) {
 	wrap := logged(ctx)
 	client, err := gke.New(gke.Config{
 		Endpoint:  os.Getenv(EndpointVariable),
-		Tokens:    gke.FindCredentials(gke.CredentialsConfig{Transport: wrap(http.DefaultTransport)}),
+		Tokens:    gke.FindCredentials(gke.CredentialsConfig{CommandLine: true, Transport: wrap(http.DefaultTransport)}),
 		Transport: wrap(http.DefaultTransport),
 		UserAgent: "tpuctl",
 		Log: func(_ context.Context, message string, fields map[string]any) {

@@ -70,7 +70,7 @@ func kubeContexts(c clientcmdapi.Config) string {
 // the cluster knows.
 func Account(o Options) string {
 	if o.KubeContext == "" {
-		return gke.FindCredentials(gke.CredentialsConfig{}).Account()
+		return gke.FindCredentials(gke.CredentialsConfig{CommandLine: true}).Account()
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig

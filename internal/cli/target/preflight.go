@@ -22,7 +22,7 @@ const StorageVariable = "TPU_STORAGE_ENDPOINT"
 // Checks are what a job's way through a connected cluster is asked of.
 func Checks(ctx context.Context, o Options, cluster *kube.Client) preflight.Checks {
 	wrap := logged(ctx)
-	tokens := gke.FindCredentials(gke.CredentialsConfig{Transport: wrap(http.DefaultTransport)})
+	tokens := gke.FindCredentials(gke.CredentialsConfig{CommandLine: true, Transport: wrap(http.DefaultTransport)})
 	c := preflight.Checks{
 		Cluster: cluster,
 		Images: preflight.Registry{Transport: wrap(remote.DefaultTransport), Token: func() string {

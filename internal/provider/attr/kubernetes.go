@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tpu-training/terraform-provider-tpu/internal/naming"
 )
 
 // kubernetesLabels checks labels of Kubernetes objects.
@@ -25,14 +26,14 @@ func (v kubernetesLabels) MarkdownDescription(ctx context.Context) string { retu
 func (kubernetesLabels) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
 	for _, key := range sortedKeys(req.ConfigValue.Elements()) {
 		at := req.Path.AtMapKey(key)
-		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+		if problems := naming.Key(key); len(problems) > 0 {
 			resp.Diagnostics.AddAttributeError(at, "Invalid label", fmt.Sprintf("key %q: %s", key, strings.Join(problems, "; ")))
 		}
 		value, ok := req.ConfigValue.Elements()[key].(interface{ ValueString() string })
 		if !ok {
 			continue
 		}
-		if problems := validation.IsValidLabelValue(value.ValueString()); len(problems) > 0 {
+		if problems := naming.LabelValue(value.ValueString()); len(problems) > 0 {
 			resp.Diagnostics.AddAttributeError(at, "Invalid label", fmt.Sprintf("%s = %q: %s", key, value.ValueString(), strings.Join(problems, "; ")))
 		}
 	}

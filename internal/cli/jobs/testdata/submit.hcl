@@ -12,11 +12,13 @@ resource "tpu_training_jobset" "train" {
     A = "1"
     B = "2"
   }
+  # A label that begins with tag.tpu-training.github.io/ is a tag (tpuctl submit --tag).
   labels = {
     "tag.tpu-training.github.io/b" = "true"
     "tag.tpu-training.github.io/c" = "true"
     team                           = "a"
   }
+  # tpu-training.github.io/note is the note (tpuctl submit --note).
   annotations = {
     "tpu-training.github.io/note" = "$${why}"
   }
