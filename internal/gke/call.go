@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/googleapis/gax-go/v2"
@@ -55,7 +54,7 @@ func attempt[T any](ctx context.Context, c *Client, t target, request func(conte
 		out, err := request(one)
 		wrapped := c.blame(wrap(one, t.verb, t.object, t.zone, err)) // before cancel: it asks why the attempt ended
 		cancel()
-		refused := errors.Is(err, syscall.ECONNREFUSED)
+		refused := errors.Is(err, connectionRefused)
 		if !refused {
 			c.answered.Store(true)
 		}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"syscall"
+	"slices"
 	"time"
 )
 
@@ -103,5 +103,5 @@ func cutOff(err error) bool {
 		return false
 	}
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+		slices.ContainsFunc(cutOffs, func(end error) bool { return errors.Is(err, end) })
 }

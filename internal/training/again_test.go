@@ -3,6 +3,7 @@ package training_test
 import (
 	"errors"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -107,8 +108,8 @@ func TestGoOnNeedsACommand(t *testing.T) {
 
 // The program, or the script, sees the attempts counted through.
 func TestAttemptsAreCountedThrough(t *testing.T) {
-	if _, err := exec.LookPath("/bin/sh"); err != nil {
-		t.Skip("there is no /bin/sh here")
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no /bin/sh")
 	}
 	for name, edit := range map[string]func(*training.Spec){
 		"a program": func(s *training.Spec) { s.Command, s.Args = []string{"printenv"}, []string{"ATTEMPT"} },

@@ -127,8 +127,10 @@ func TestOwnKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(own, link); err != nil {
-		t.Skip(err)
+	if err := os.Symlink(own, link); err != nil && runtime.GOOS == "windows" {
+		link = own // only administrators may make links there
+	} else if err != nil {
+		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(dir, "other")+string(filepath.ListSeparator)+own)
 	for _, file := range []string{own, link, filepath.Join(dir, ".", "x", "..", "other"), clientcmd.RecommendedHomeFile} {

@@ -152,7 +152,8 @@ func mayWrite(file string, force bool) error {
 	own = append(own, clientcmd.RecommendedHomeFile)
 	for _, o := range own {
 		if o != "" && same(o, file) {
-			return exit.Usagef("--file: %s is your own kubeconfig, which tpuctl never writes; name another file, and merge them by KUBECONFIG=%s:FILE", file, cmp.Or(os.Getenv(clientcmd.RecommendedConfigPathEnvVar), clientcmd.RecommendedHomeFile))
+			return exit.Usagef("--file: %s is your own kubeconfig, which tpuctl never writes; name another file, and merge them by KUBECONFIG=%s%cFILE", file,
+				cmp.Or(os.Getenv(clientcmd.RecommendedConfigPathEnvVar), clientcmd.RecommendedHomeFile), filepath.ListSeparator)
 		}
 	}
 	if _, err := os.Lstat(file); err == nil && !force {

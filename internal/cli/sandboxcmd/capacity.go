@@ -2,7 +2,6 @@ package sandboxcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -34,7 +33,11 @@ the next ` + "`up`" + ` in the same folder.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newStockout(s), newQuota(s), newReservation(s), newCapacityList(s), newCapacityClear(s), newPreempt(s), newRestore(s))
+	list := newListed(s, "List the limits", sandbox.LimitsOf, limitsView)
+	ended := newEnded(s, "clear [ID...]", "End limits by their id, or all of them: there is enough again", sandbox.RemoveLimits, func(gone []sandbox.Limit) string {
+		return fmt.Sprintf("Ended %s.", count(len(gone), "limit", "limits"))
+	})
+	cmd.AddCommand(newStockout(s), newQuota(s), newReservation(s), list, ended, newPreempt(s), newRestore(s))
 	return cmd
 }
 
@@ -55,13 +58,9 @@ func (o *limitOptions) run(ctx context.Context) error {
 	if err := o.limit.Check(); err != nil {
 		return &exit.UsageError{Err: err}
 	}
-	dir, err := folder(o.dir)
+	set, err := ask(ctx, o.dir, sandbox.SetLimit, o.limit)
 	if err != nil {
 		return err
-	}
-	set, err := sandbox.SetLimit(ctx, dir, o.limit)
-	if err != nil {
-		return notRunning(err, o.dir)
 	}
 	return output.Print(o.streams, o.format, limitsView(set))
 }
@@ -172,61 +171,6 @@ does not exist. Without any, every reservation exists and is large enough.`,
 	f.IntVar(&o.limit.Count, "hosts", 0, "how many hosts it has, those in use included")
 	f.StringVar(&o.limit.Project, "project", "", "the project that has it (default: every project has one)")
 	return cmd
-}
-
-func newCapacityList(s *term.Streams) *cobra.Command {
-	var dirName string
-	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the limits",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := folder(dirName)
-			if err != nil {
-				return err
-			}
-			limits, err := sandbox.LimitsOf(cmd.Context(), dir)
-			if err != nil {
-				return notRunning(err, dirName)
-			}
-			return output.Print(s, format, limitsView(limits))
-		},
-	}
-	addDir(cmd, &dirName)
-	output.AddFlag(cmd, &format)
-	return cmd
-}
-
-func newCapacityClear(s *term.Streams) *cobra.Command {
-	var dirName string
-	cmd := &cobra.Command{
-		Use:   "clear [ID...]",
-		Short: "End limits by their id, or all of them: there is enough again",
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			dir, err := folder(dirName)
-			if err != nil {
-				return err
-			}
-			gone, err := sandbox.RemoveLimits(cmd.Context(), dir, ids...)
-			if err != nil {
-				return notRunning(err, dirName)
-			}
-			fmt.Fprintf(s.Out, "Ended %s.\n", count(len(gone), "limit", "limits"))
-			return nil
-		},
-	}
-	addDir(cmd, &dirName)
-	return cmd
-}
-
-// notRunning says how to start a sandbox when none runs.
-func notRunning(err error, dir string) error {
-	var stopped *sandbox.NotRunningError
-	if errors.As(err, &stopped) {
-		return &exit.CodeError{Code: exit.Failure, Err: hint(err, dir)}
-	}
-	return err
 }
 
 func limitsView(limits []sandbox.Limit) output.View {

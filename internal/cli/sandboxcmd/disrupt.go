@@ -44,7 +44,11 @@ by the job on it.`,
 	for _, k := range disruptionKinds {
 		cmd.AddCommand(newDisruption(s, k.name, k.short, k.lasts))
 	}
-	cmd.AddCommand(newDisruptList(s), newDisruptEnd(s))
+	list := newListed(s, "List the hosts to which something happened that lasts", sandbox.DisruptedHosts, disruptedView)
+	ended := newEnded(s, "end [NODE...]", "Bring hosts back by their node, or all of them", sandbox.Mend, func(back []sandbox.Disrupted) string {
+		return fmt.Sprintf("Brought back %s.", count(len(back), "host", "hosts"))
+	})
+	cmd.AddCommand(list, ended)
 	return cmd
 }
 
@@ -94,13 +98,9 @@ func newDisruption(s *term.Streams, kind, short string, lasts bool) *cobra.Comma
 			if err := checkHosts(cmd, d.HostOf, d.Job != ""); err != nil {
 				return err
 			}
-			dir, err := folder(dirName)
+			hosts, err := ask(cmd.Context(), dirName, sandbox.Disrupt, d)
 			if err != nil {
 				return err
-			}
-			hosts, err := sandbox.Disrupt(cmd.Context(), dir, d)
-			if err != nil {
-				return notRunning(err, dirName)
 			}
 			for _, h := range hosts {
 				fmt.Fprintf(s.Out, "%s: %s\n", h.Host, h.Kind)
@@ -119,56 +119,14 @@ func newDisruption(s *term.Streams, kind, short string, lasts bool) *cobra.Comma
 	return cmd
 }
 
-func newDisruptList(s *term.Streams) *cobra.Command {
-	var dirName string
-	var format output.Format
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the hosts to which something happened that lasts",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := folder(dirName)
-			if err != nil {
-				return err
-			}
-			hosts, err := sandbox.DisruptedHosts(cmd.Context(), dir)
-			if err != nil {
-				return notRunning(err, dirName)
-			}
-			v := output.View{Data: hosts}
-			v.Table = output.Table{Columns: []output.Column{{Name: "node"}, {Name: "kind"}, {Name: "cluster"}}, Empty: "Every host is as it was."}
-			for _, h := range hosts {
-				v.Names = append(v.Names, h.Host)
-				v.Table.Rows = append(v.Table.Rows, []string{h.Host, h.Kind, h.Cluster})
-			}
-			return output.Print(s, format, v)
-		},
+func disruptedView(hosts []sandbox.Disrupted) output.View {
+	v := output.View{Data: hosts}
+	v.Table = output.Table{Columns: []output.Column{{Name: "node"}, {Name: "kind"}, {Name: "cluster"}}, Empty: "Every host is as it was."}
+	for _, h := range hosts {
+		v.Names = append(v.Names, h.Host)
+		v.Table.Rows = append(v.Table.Rows, []string{h.Host, h.Kind, h.Cluster})
 	}
-	addDir(cmd, &dirName)
-	output.AddFlag(cmd, &format)
-	return cmd
-}
-
-func newDisruptEnd(s *term.Streams) *cobra.Command {
-	var dirName string
-	cmd := &cobra.Command{
-		Use:   "end [NODE...]",
-		Short: "Bring hosts back by their node, or all of them",
-		RunE: func(cmd *cobra.Command, hosts []string) error {
-			dir, err := folder(dirName)
-			if err != nil {
-				return err
-			}
-			back, err := sandbox.Mend(cmd.Context(), dir, hosts...)
-			if err != nil {
-				return notRunning(err, dirName)
-			}
-			fmt.Fprintf(s.Out, "Brought back %s.\n", count(len(back), "host", "hosts"))
-			return nil
-		},
-	}
-	addDir(cmd, &dirName)
-	return cmd
+	return v
 }
 
 // newExit is the command `sandbox exit`.
@@ -201,13 +159,9 @@ and --host-index name. With code 0 they have done their work. The log is what
 			if err := checkHosts(cmd, e.HostOf, true); err != nil {
 				return err
 			}
-			dir, err := folder(dirName)
+			pods, err := ask(cmd.Context(), dirName, sandbox.EndPrograms, e)
 			if err != nil {
 				return err
-			}
-			pods, err := sandbox.EndPrograms(cmd.Context(), dir, e)
-			if err != nil {
-				return notRunning(err, dirName)
 			}
 			printExits(s.Out, pods, e.Code, e.After)
 			return nil

@@ -29,7 +29,15 @@ the sandbox goes past them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newFaultAdd(s), newFaultList(s), newFaultClear(s))
+	list := newListed(s, "List the rules, and how many requests each has seen and hit", sandbox.FaultsOf, faultView)
+	ended := newEnded(s, "clear [ID...]", "End rules by their id, or all of them", sandbox.RemoveFaults, func(gone []faults.Rule) string {
+		hits := 0
+		for _, r := range gone {
+			hits += r.Hits
+		}
+		return fmt.Sprintf("Ended %s, which hit %s.", count(len(gone), "rule", "rules"), count(hits, "request", "requests"))
+	})
+	cmd.AddCommand(newFaultAdd(s), list, ended)
 	return cmd
 }
 
@@ -116,70 +124,13 @@ func (o *faultAddOptions) run(ctx context.Context) error {
 	if err := o.rule.Check(); err != nil {
 		return &exit.UsageError{Err: err}
 	}
-	dir, err := folder(o.dir)
+	added, err := ask(ctx, o.dir, func(ctx context.Context, dir string, rule faults.Rule) ([]faults.Rule, error) {
+		return sandbox.AddFaults(ctx, dir, rule)
+	}, o.rule)
 	if err != nil {
 		return err
 	}
-	added, err := sandbox.AddFaults(ctx, dir, o.rule)
-	if err != nil {
-		return notRunning(err, o.dir)
-	}
 	return output.Print(o.streams, o.format, faultView(added))
-}
-
-type faultListOptions struct {
-	streams *term.Streams
-	dir     string
-	format  output.Format
-}
-
-func newFaultList(s *term.Streams) *cobra.Command {
-	o := &faultListOptions{streams: s}
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the rules, and how many requests each has seen and hit",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir, err := folder(o.dir)
-			if err != nil {
-				return err
-			}
-			rules, err := sandbox.FaultsOf(cmd.Context(), dir)
-			if err != nil {
-				return notRunning(err, o.dir)
-			}
-			return output.Print(o.streams, o.format, faultView(rules))
-		},
-	}
-	addDir(cmd, &o.dir)
-	output.AddFlag(cmd, &o.format)
-	return cmd
-}
-
-func newFaultClear(s *term.Streams) *cobra.Command {
-	var dirName string
-	cmd := &cobra.Command{
-		Use:   "clear [ID...]",
-		Short: "End rules by their id, or all of them",
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			dir, err := folder(dirName)
-			if err != nil {
-				return err
-			}
-			gone, err := sandbox.RemoveFaults(cmd.Context(), dir, ids...)
-			if err != nil {
-				return notRunning(err, dirName)
-			}
-			hits := 0
-			for _, r := range gone {
-				hits += r.Hits
-			}
-			fmt.Fprintf(s.Out, "Ended %s, which hit %s.\n", count(len(gone), "rule", "rules"), count(hits, "request", "requests"))
-			return nil
-		},
-	}
-	addDir(cmd, &dirName)
-	return cmd
 }
 
 func faultView(rules []faults.Rule) output.View {

@@ -30,13 +30,9 @@ it as is needed to tell it from others.`,
 			if left < 0 {
 				return exit.Usagef("--hosts-left=%d: want 0 or more", left)
 			}
-			dir, err := folder(dirName)
+			h, err := ask(cmd.Context(), dirName, sandbox.SetHosts, sandbox.Hosts{Pool: args[0], Left: left})
 			if err != nil {
 				return err
-			}
-			h, err := sandbox.SetHosts(cmd.Context(), dir, sandbox.Hosts{Pool: args[0], Left: left})
-			if err != nil {
-				return notRunning(err, dirName)
 			}
 			fmt.Fprintf(s.Out, "%s has %d of its %s left.\n", h.Pool, h.Left, count(h.Until, "host", "hosts"))
 			return nil
@@ -56,13 +52,9 @@ func newRestore(s *term.Streams) *cobra.Command {
 		Example: `  tpuctl sandbox capacity restore v5e-1`,
 		Args:    oneNodePool,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := folder(dirName)
+			h, err := ask(cmd.Context(), dirName, sandbox.SetHosts, sandbox.Hosts{Pool: args[0], All: true})
 			if err != nil {
 				return err
-			}
-			h, err := sandbox.SetHosts(cmd.Context(), dir, sandbox.Hosts{Pool: args[0], All: true})
-			if err != nil {
-				return notRunning(err, dirName)
 			}
 			fmt.Fprintf(s.Out, "%s has its %s again.\n", h.Pool, count(h.Until, "host", "hosts"))
 			return nil

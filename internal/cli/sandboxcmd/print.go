@@ -49,13 +49,9 @@ that begins with a time such as 2026-01-02T15:04:05.5Z was printed then.`,
 			if err := checkHosts(cmd, p.HostOf, true); err != nil {
 				return err
 			}
-			dir, err := folder(dirName)
+			pods, err := ask(cmd.Context(), dirName, sandbox.LetPrint, p)
 			if err != nil {
 				return err
-			}
-			pods, err := sandbox.LetPrint(cmd.Context(), dir, p)
-			if err != nil {
-				return notRunning(err, dirName)
 			}
 			fmt.Fprintf(s.Out, "%s printed it.\n", count(len(pods), "program", "programs"))
 			return nil

@@ -144,11 +144,13 @@ func TestUpAfterAKillHasTheSameAddress(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for { // it is not our child: there is nothing to wait on but its lock
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // it is not our child: there is nothing to wait on but its lock
 		if _, running := sandbox.Running(dir); !running {
 			break
 		}
-		time.Sleep(time.Millisecond)
+		if time.Now().After(limit) {
+			t.Fatal("a killed sandbox holds its lock")
+		}
 	}
 	if out, err := tpuctl(t, "status", "--dir", dir); code(err) != 1 {
 		t.Errorf("status of a killed one: %v\n%s", err, out)

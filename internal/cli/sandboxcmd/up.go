@@ -15,6 +15,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox"
 	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/binaries"
+	"github.com/tpu-training/terraform-provider-tpu/internal/sandbox/process"
 )
 
 // settings are what a sandbox is started with: the flags that up hands on to
@@ -89,6 +90,9 @@ again.`,
 
 func (o *upOptions) run(ctx context.Context) error {
 	if err := o.check(); err != nil {
+		return err
+	}
+	if err := process.Supported(); err != nil { // before minutes of building
 		return err
 	}
 	dir, err := folder(o.dir)

@@ -29,6 +29,7 @@ func System() *Streams {
 	fd := int(os.Stdout.Fd())
 	if term.IsTerminal(fd) {
 		s.terminal(os.Getenv, func() (width, height int, err error) { return term.GetSize(fd) })
+		s.Color = s.Color && readsEscapes(fd)
 	}
 	return s
 }

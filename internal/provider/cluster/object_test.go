@@ -12,21 +12,30 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/acctest"
 )
 
+const typ = "tpu_training_cluster"
+
+// oneCluster is a cluster that one object in state is about, with what made it:
+// each run is another provider of one owner.
+func oneCluster(t *testing.T) (g *acctest.GKE, run func() *acctest.Protocol, config map[string]any, old *acctest.Resource) {
+	t.Helper()
+	g = acctest.NewGKE(t)
+	run = func() *acctest.Protocol { return g.Protocol(t, "team") }
+	config = map[string]any{"name": "main", "deletion_protection": false, "force": true,
+		"cpu_pools": map[string]any{"system": map[string]any{"machine_type": "e2-standard-8"}}}
+	old, text := run().Apply(typ, nil, config)
+	if old == nil || strings.Contains(text, "ERROR") {
+		t.Fatal(text)
+	}
+	return g, run, config, old
+}
+
 // Of two objects with one name, which create_before_destroy or another address
 // makes of a resource, the old one leaves the cluster to the new one, whenever
 // and by whichever run it is deleted. An imported object is the one that it was
 // made as.
 func TestAnOldObjectLeavesTheClusterToTheNewOne(t *testing.T) {
 	t.Parallel()
-	g := acctest.NewGKE(t)
-	run := func() *acctest.Protocol { return g.Protocol(t, "team") }
-	const typ = "tpu_training_cluster"
-	config := map[string]any{"name": "main", "deletion_protection": false, "force": true,
-		"cpu_pools": map[string]any{"system": map[string]any{"machine_type": "e2-standard-8"}}}
-	old, text := run().Apply(typ, nil, config)
-	if old == nil || strings.Contains(text, "ERROR") {
-		t.Fatal(text)
-	}
+	g, run, config, old := oneCluster(t)
 	renewed, text := run().Apply(typ, nil, config)
 	if renewed == nil || !strings.Contains(text, "is taken over") {
 		t.Fatal(text)
@@ -51,15 +60,7 @@ func TestAnOldObjectLeavesTheClusterToTheNewOne(t *testing.T) {
 // object is deleted, although nothing of the cluster differs.
 func TestAnInterruptedTakingOverGoesOn(t *testing.T) {
 	t.Parallel()
-	g := acctest.NewGKE(t)
-	run := func() *acctest.Protocol { return g.Protocol(t, "team") }
-	const typ = "tpu_training_cluster"
-	config := map[string]any{"name": "main", "deletion_protection": false, "force": true,
-		"cpu_pools": map[string]any{"system": map[string]any{"machine_type": "e2-standard-8"}}}
-	old, text := run().Apply(typ, nil, config)
-	if old == nil || strings.Contains(text, "ERROR") {
-		t.Fatal(text)
-	}
+	g, run, config, old := oneCluster(t)
 	// Another operation is under way, for which the new object has to wait.
 	release := g.Hold()
 	have, err := raw(t, g).GetCluster(t.Context(), &containerpb.GetClusterRequest{Name: path(g)})

@@ -63,7 +63,7 @@ func TestStockoutThatEnds(t *testing.T) {
 	t.Parallel()
 	g := acctest.NewGKE(t, fakegke.WithTimeScale(1.0/50000), fakegke.WithStockout(fakegke.Stockout{Pool: "v5e-1"}))
 	go func() {
-		for g.Calls()["CreateNodePool"] < 4 { // after two failed tries
+		for g.Calls()["CreateNodePool"] < 4 && t.Context().Err() == nil { // after two failed tries
 			time.Sleep(10 * time.Millisecond)
 		}
 		g.SetStockout()

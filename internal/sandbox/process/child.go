@@ -49,6 +49,10 @@ func (e *ExitError) Error() string {
 	return msg + ", and ends with:\n" + e.Lines
 }
 
+// Supported is nil where children can be kept from outliving their parent: on
+// the systems that a sandbox runs on.
+func Supported() error { return supported() }
+
 // Start runs a child and returns as soon as it runs and is recorded.
 func Start(s Spec) (*Child, error) {
 	if err := supported(); err != nil {

@@ -1,0 +1,8 @@
+//go:build !windows
+
+package gke
+
+import "syscall"
+
+// connectionRefused is that nobody listens.
+const connectionRefused = syscall.ECONNREFUSED

@@ -1,0 +1,8 @@
+//go:build !windows
+
+package kube
+
+import "syscall"
+
+// cutOffs are what the system says of a connection that ended.
+var cutOffs = []error{syscall.ECONNRESET, syscall.EPIPE}
