@@ -114,9 +114,9 @@ func Priorities(ctx context.Context, c *kube.Client) ([]string, error) {
 	return names, nil
 }
 
-// passing is what JobSet's webhook says of pods that wait for the first one of
-// their slice.
-const passing = "this is an expected, transient error"
+// passing are what JobSet's webhook says of pods that wait for the first one of
+// their slice to have a node, as every job's do for a moment.
+var passing = []string{"this is an expected, transient error", "follower pod node selector"}
 
 // notMade is why pods, or the Jobs that make them, cannot be created.
 func notMade(ctx context.Context, c *kube.Client, js *jobset.JobSet, jobs []batchv1.Job) hindrance {
@@ -139,7 +139,9 @@ func notMade(ctx context.Context, c *kube.Client, js *jobset.JobSet, jobs []batc
 		own := events(ctx, c, js.Namespace, client.MatchingFields{"involvedObject.uid": string(js.UID), "type": corev1.EventTypeWarning})
 		all = append(all, slices.DeleteFunc(own, func(e corev1.Event) bool { return !strings.HasSuffix(e.Reason, "CreationFailed") })...)
 	}
-	e := newest(slices.DeleteFunc(all, func(e corev1.Event) bool { return strings.Contains(e.Message, passing) }))
+	e := newest(slices.DeleteFunc(all, func(e corev1.Event) bool {
+		return slices.ContainsFunc(passing, func(text string) bool { return strings.Contains(e.Message, text) })
+	}))
 	if e == nil {
 		return hindrance{}
 	}

@@ -149,6 +149,8 @@ func TestWhyPodsDoNotStart(t *testing.T) {
 		"a webhook":          {append(bare, warning("a", "Job", "job-1", ReasonFailedCreate, `admission webhook "policy" denied the request: no`, 9)), ReasonFailedCreate, "A webhook of the cluster refuses them"},
 		"pods that wait for the first": {append(bare, warning("a", "Job", "job-1", ReasonFailedCreate,
 			`admission webhook "x" denied the request: leader pod not yet scheduled, not creating follower pod. this is an expected, transient error`, 9)), "", ""},
+		"pods that wait for its node": {append(bare, warning("a", "Job", "job-1", ReasonFailedCreate,
+			`admission webhook "vpod.kb.io" denied the request: follower pod node selector for topology domain not found. missing selector: cloud.google.com/gke-nodepool`, 9)), "", ""},
 		"made since":           {append(full, warning("a", "Job", "job-1", ReasonFailedCreate, refused, 9)), "", ""},
 		"Jobs are refused":     {[]client.Object{warning("a", "JobSet", "uid", "JobCreationFailed", "jobs is forbidden", 9), warning("b", "JobSet", "uid", "Restarting", "again", 10)}, "JobCreationFailed", "the job's parts cannot be made: jobs is forbidden"},
 		"no such image":        {append(full, stuckPod("0", "ErrImagePull", "not found"), stuckPod("1", ReasonImagePull, "Back-off pulling"), stuckPod("2", "ContainerCreating", "")), ReasonImagePull, "host 0/0: container train does not start: not found. Push image train:9 or let the nodes pull it, or submit the job again with another --image and --replace (so is 1 more)"},
