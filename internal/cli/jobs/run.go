@@ -40,6 +40,9 @@ Exit codes: 0 it succeeded; else the exit code of the host that failed first, or
 func (o *runOptions) follow(ctx context.Context, cluster Cluster, spec training.Spec, what string) error {
 	path := spec.Namespace + "/" + spec.Name
 	fmt.Fprintln(o.Streams.Err, submittedLine(what, spec))
+	if console := cluster.Console(spec.Namespace, spec.Name); console != "" {
+		fmt.Fprintln(o.Streams.Err, "Its logs in the console: "+console)
+	}
 	run, err := cluster.Get(ctx, spec.Namespace, spec.Name)
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -336,8 +336,13 @@ func (o *submission) submitted(ctx context.Context, cluster Cluster, spec traini
 		return o.then(ctx, cluster, spec, what)
 	}
 	path := spec.Namespace + "/" + spec.Name
+	console := cluster.Console(spec.Namespace, spec.Name)
 	v := output.View{Names: []string{path}, Page: func(w io.Writer, _ bool) error {
-		_, err := fmt.Fprintf(w, "%s\nSee it: tpuctl status %s\n", submittedLine(what, spec), path)
+		text := fmt.Sprintf("%s\nSee it: tpuctl status %s\n", submittedLine(what, spec), path)
+		if console != "" {
+			text += "Its logs in the console: " + console + "\n"
+		}
+		_, err := io.WriteString(w, text)
 		return err
 	}}
 	if o.format.Structured() {
@@ -345,7 +350,9 @@ func (o *submission) submitted(ctx context.Context, cluster Cluster, spec traini
 		if err != nil {
 			return fmt.Errorf("job %s is submitted, but reading it back failed: %w", path, err)
 		}
-		v.Data = view(run, true)
+		data := view(run, true)
+		data.Console = console
+		v.Data = data
 	}
 	return output.Print(o.Streams, o.format, v)
 }

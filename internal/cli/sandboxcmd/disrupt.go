@@ -57,7 +57,7 @@ func hostFlags(cmd *cobra.Command, h *sandbox.HostOf, dir *string) {
 	addDir(cmd, dir)
 	f := cmd.Flags()
 	f.StringVar(&h.Cluster, "cluster", "", "the cluster's name, when there are several")
-	f.StringVarP(&h.Namespace, "namespace", "n", "default", "the job's namespace")
+	f.StringVarP(&h.Namespace, "namespace", "n", "", "the job's namespace (looked for in all by default)")
 	f.IntVar(&h.Slice, "slice", -1, "only this slice of the job (default: every one)")
 	f.IntVar(&h.Index, "host-index", -1, "only this host of each slice (default: every one)")
 }

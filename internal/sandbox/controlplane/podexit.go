@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,11 +50,12 @@ type PodOf struct {
 	Node string `json:"node"`
 }
 
-// PodsOf finds the pods of a job that are not finished, by name.
+// PodsOf finds the pods of a job that are not finished, by name. Namespace "" is
+// whichever the job is in.
 func (cp *ControlPlane) PodsOf(ctx context.Context, namespace, job string, slice, host int) ([]PodOf, error) {
 	pods, err := cp.podsOf(ctx, namespace, job, slice, host)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the pods of job %s/%s in %s: %w", namespace, job, cp.cfg.Name, err)
+		return nil, fmt.Errorf("looking for the pods of job %s in %s: %w", jobPath(namespace, job), cp.cfg.Name, err)
 	}
 	var out []PodOf
 	for i := range pods {
@@ -79,7 +81,7 @@ func (cp *ControlPlane) podsOf(ctx context.Context, namespace, job string, slice
 	})
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	if len(pods) > 0 {
-		return pods, nil
+		return pods, inOneNamespace(pods)
 	}
 	what := "no pod of it runs"
 	if slice >= 0 {
@@ -91,11 +93,26 @@ func (cp *ControlPlane) podsOf(ctx context.Context, namespace, job string, slice
 	return nil, &HostError{what}
 }
 
+// inOneNamespace refuses pods of several jobs, which have one name.
+func inOneNamespace(pods []corev1.Pod) error {
+	in := map[string]bool{}
+	for i := range pods {
+		in[pods[i].Namespace] = true
+	}
+	if len(in) < 2 {
+		return nil
+	}
+	return &HostError{"there are jobs of that name in namespaces " + strings.Join(slices.Sorted(maps.Keys(in)), ", ") + ": choose one with --namespace"}
+}
+
+// jobPath is how a job is named to people; "" is a namespace that is not known.
+func jobPath(namespace, job string) string { return strings.TrimPrefix(namespace+"/"+job, "/") }
+
 // Exit lets the programs of a job end, and tells in which pods.
 func (cp *ControlPlane) Exit(ctx context.Context, e Exit) ([]PodOf, error) {
 	out, err := cp.exit(ctx, e)
 	if err != nil {
-		return nil, fmt.Errorf("ending the program of job %s/%s in %s: %w", e.Namespace, e.Job, cp.cfg.Name, err)
+		return nil, fmt.Errorf("ending the program of job %s in %s: %w", jobPath(e.Namespace, e.Job), cp.cfg.Name, err)
 	}
 	return out, nil
 }

@@ -27,7 +27,7 @@ const maxPrinted = 128 << 10
 func (cp *ControlPlane) Print(ctx context.Context, p Print) ([]PodOf, error) {
 	out, err := cp.print(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("printing from the program of job %s/%s in %s: %w", p.Namespace, p.Job, cp.cfg.Name, err)
+		return nil, fmt.Errorf("printing from the program of job %s in %s: %w", jobPath(p.Namespace, p.Job), cp.cfg.Name, err)
 	}
 	return out, nil
 }
