@@ -34,7 +34,7 @@ func (c *Client) Pages(ctx context.Context, list client.ObjectList, what string,
 			return nil
 		}
 		if err != nil {
-			return &Error{Verb: "listing", Kind: plural(list), Key: what, Cluster: c.Name, Err: err}
+			return &Error{Verb: "listing", Kind: Plural(list), Key: what, Cluster: c.Name, Err: err}
 		}
 		if err := each(); err != nil {
 			return err
@@ -55,7 +55,8 @@ func continued(err error) string {
 	return status.Status().Continue
 }
 
-func plural(list client.ObjectList) string {
+// Plural is how a list of objects is called in a sentence: JobSets.
+func Plural(list client.ObjectList) string {
 	gvk, err := apiutil.GVKForObject(list, Scheme)
 	if err != nil {
 		return "objects"

@@ -1,6 +1,7 @@
 package training
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,7 +9,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -196,6 +199,16 @@ func TestSinceWhenARunRuns(t *testing.T) {
 		}
 		if got := Read(c.run.js, c.run.wl).Started; !got.Equal(want) {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// A list that is refused is named in a person's words.
+func TestErrorsOfLists(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "jobset.x-k8s.io", Resource: "jobsets"}, "", errors.New("no"))
+	for namespace, want := range map[string]string{"": "listing JobSets in all namespaces on cluster c: ", "research": "listing JobSets in research on cluster c: "} {
+		if _, err := Select(t.Context(), refusing(nil, forbidden), Query{Namespace: namespace}); err == nil || !strings.HasPrefix(err.Error(), want) || !apierrors.IsForbidden(err) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func list(ctx context.Context, c *kube.Client, into client.ObjectList, opts ...c
 	}
 	o := &client.ListOptions{}
 	o.ApplyOptions(opts)
-	return &kube.Error{Verb: "listing", Kind: fmt.Sprintf("%T", into), Key: cmp.Or(o.Namespace, "all namespaces"), Cluster: c.Name, Err: err}
+	return &kube.Error{Verb: "listing", Kind: kube.Plural(into), Key: "in " + cmp.Or(o.Namespace, "all namespaces"), Cluster: c.Name, Err: err}
 }
 
 // nodePools finds where each slice of a run was placed: slice index -> node

@@ -146,7 +146,7 @@ func pages(ctx context.Context, c *kube.Client, into client.ObjectList, each fun
 	token := ""
 	for {
 		if err := c.List(ctx, into, append(slices.Clone(opts), client.Limit(occupancyPage), client.Continue(token))...); err != nil {
-			return &kube.Error{Verb: "listing", Kind: fmt.Sprintf("%T", into), Key: "of every slice", Cluster: c.Name, Err: err}
+			return &kube.Error{Verb: "listing", Kind: kube.Plural(into), Key: "of every slice", Cluster: c.Name, Err: err}
 		}
 		each()
 		if token = into.GetContinue(); token == "" {

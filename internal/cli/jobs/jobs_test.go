@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -296,6 +298,7 @@ func TestNoJobs(t *testing.T) {
 		"not in a namespace":  {sample(), []string{"-n", "nope"}, "No training jobs in namespace nope.\n"},
 		"nor of a queue":      {queued, []string{"-n", "vision", "--queue", "q"}, "No training jobs in namespace vision with queue q.\n"},
 		"nothing to run them": {fake{bare: true}, nil, "Cluster c has no JobSet controller, and so no training jobs: tpu_job_controllers installs it.\n"},
+		"none may be seen":    {fake{listErr: apierrors.NewForbidden(schema.GroupResource{Resource: "jobsets"}, "", errors.New("no"))}, nil, `looking for jobs in all namespaces (--namespace looks in one only): jobsets is forbidden: no`},
 		"for programs":        {fake{bare: true}, []string{"-o", "json"}, "[]\n"},
 	}
 	for name, tt := range tests {
@@ -356,6 +359,28 @@ func TestStatusFinds(t *testing.T) {
 				t.Errorf("%v ends with exit code %d", err, exit.Code(err))
 			}
 		})
+	}
+}
+
+// Where the cluster is Google's, the console's link is shown whole, however
+// narrow the terminal is.
+func TestConsoleLink(t *testing.T) {
+	f := sample()
+	f.console = "https://console.cloud.google.com/logs/query;query=" + strings.Repeat("x", 60) + "/"
+	d, out := deps(f, 50, false)
+	if err := clitest.Run(newStatus(d), "train"); err != nil || !strings.Contains(out(), "  console             "+f.console+"research/train\n") {
+		t.Errorf("%v\n%s", err, out())
+	}
+	d, out = deps(f, 0, false)
+	if err := clitest.Run(newStatus(d), "train", "-o", "json"); err != nil || !strings.Contains(out(), `"console": "`+f.console+`research/train"`) {
+		t.Errorf("%v\n%s", err, out())
+	}
+	f.acts = &acts{}
+	for format, want := range map[string]string{"table": "\nIts logs in the console: " + f.console + "research/train\n", "json": `"console": "` + f.console + `research/train"`} {
+		d, _, out, _ := acting(f)
+		if err := clitest.Run(newSubmit(d), append(usual, "--queue", "q", "-o", format)...); err != nil || !strings.Contains(out(), want) {
+			t.Errorf("%v\n%s", err, out())
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/near"
@@ -113,6 +114,9 @@ func (o *listOptions) run(ctx context.Context) error {
 		return err
 	}
 	found, err := o.find(ctx, source, q, wanted)
+	if err != nil && q.Namespace == "" && apierrors.IsForbidden(err) {
+		return fmt.Errorf("looking for jobs in all namespaces (--namespace looks in one only): %w", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -155,7 +159,7 @@ func (o *listOptions) follow(ctx context.Context, source Source, q training.Quer
 	for {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return &exit.CodeError{Code: exit.Interrupted} // as it was told to end
 		case <-time.After(o.interval):
 		}
 		found, err := o.find(ctx, source, q, wanted)

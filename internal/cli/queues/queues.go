@@ -121,9 +121,9 @@ func (o *options) all(ctx context.Context, source Source) error {
 	data := []view{}
 	v := output.View{Table: output.Table{
 		Columns: []output.Column{
-			{Name: "queue"}, {Name: "cohort", Optional: true, Yield: 2}, {Name: "flavor", Yield: 1}, {Name: "slice", Optional: true, Yield: 3},
-			{Name: "quota"}, {Name: "used"}, {Name: "borrowed"}, {Name: "chips", Wide: true}, {Name: "used chips", Wide: true},
-			{Name: "admitted"}, {Name: "pending"}, {Name: "status", Style: statusStyle, Optional: true},
+			{Name: "queue"}, {Name: "cohort", Optional: true, Yield: 4}, {Name: "flavor", Yield: 3}, {Name: "slice", Optional: true, Yield: 5},
+			{Name: "quota"}, {Name: "used"}, {Name: "borrowed", Yield: 2}, {Name: "chips", Wide: true}, {Name: "used chips", Wide: true},
+			{Name: "admitted", Yield: 1}, {Name: "pending"}, {Name: "status", Style: statusStyle, Optional: true},
 		},
 		Empty: "No queues: tpu_kueue_queue makes one.",
 	}}
