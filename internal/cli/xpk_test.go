@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 )
 
 var quoted = regexp.MustCompile("`([^`]+)`")
@@ -39,7 +40,7 @@ func TestTheGuideFromXpkIsComplete(t *testing.T) {
 	}
 	guide, seen := sectionsOf(string(text), "## "), 0
 	for heading, lines := range sectionsOf(string(list), "[") {
-		if heading == "" {
+		if heading == "" || heading == "Accelerators" {
 			continue
 		}
 		want := map[string]bool{}
@@ -83,5 +84,37 @@ func TestTheGuideFromXpkIsComplete(t *testing.T) {
 	}
 	if seen < 150 {
 		t.Errorf("only %d names were looked for", seen)
+	}
+}
+
+// The names that xpk has for TPUs mean the same slice, and what is no TPU is
+// refused in words.
+func TestAcceleratorsOfXpk(t *testing.T) {
+	list, err := os.ReadFile("testdata/xpk.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, line := range sectionsOf(string(list), "[")["Accelerators"] {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		code, out, said := tpuctl(t, "submit", "train", "--queue", "none", "--image", "train:1", "--dry-run=client", "-o", "json", "--accelerator", words[0])
+		seen++
+		if len(words) == 1 {
+			if code != exit.Usage || !strings.Contains(said, "--accelerator: there is no TPU generation") {
+				t.Errorf("%s: exit code %d, %s", words[0], code, said)
+			}
+			continue
+		}
+		for _, want := range []string{`"cloud.google.com/gke-tpu-topology": "` + words[1] + `"`, `"parallelism": ` + words[2] + ","} {
+			if code != exit.OK || !strings.Contains(out, want) {
+				t.Errorf("%s: exit code %d, no %s in\n%s%s", words[0], code, want, out, said)
+			}
+		}
+	}
+	if seen < 80 {
+		t.Errorf("only %d names were tried", seen)
 	}
 }
