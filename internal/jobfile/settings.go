@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,16 @@ import (
 
 // variable begins an alias that stands for an environment variable.
 const variable = "env:"
+
+// CheckAlias says what is wrong with a short name for a setting, or with what it
+// stands for, or "".
+func CheckAlias(name, alias string) string {
+	target := strings.TrimPrefix(alias, variable)
+	if strings.Trim(name, "-") == "" || target == "" || strings.ContainsAny(alias, "= \t\n") {
+		return fmt.Sprintf("%q stands for %q; want an argument such as --train.lr or train.lr, or a variable such as env:LR", name, alias)
+	}
+	return ""
+}
 
 // settings puts the settings of the program where their aliases say: --a.b is
 // an argument --a.b=VALUE, a.b an argument a.b=VALUE, env:A the variable A. A
@@ -28,9 +39,10 @@ func (j Job) settings(s *training.Spec, bad func(string, string, ...any)) {
 			}
 		}
 		target, isVariable := strings.CutPrefix(alias, variable)
+		problem := CheckAlias(name, alias)
 		switch {
-		case strings.Trim(name, "-") == "" || target == "" || strings.ContainsAny(alias, "= \t\n"):
-			bad("set", "%q stands for %q; want an argument such as --train.lr or train.lr, or a variable such as env:LR", name, alias)
+		case problem != "":
+			bad("set", "%s", problem)
 		case isVariable:
 			if s.Env == nil {
 				s.Env = map[string]string{}

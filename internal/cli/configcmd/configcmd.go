@@ -4,7 +4,9 @@ package configcmd
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,9 +14,11 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/contexts"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/near"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
+	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 )
 
 // New is the command `config` with its children.
@@ -78,7 +82,7 @@ func newList(s *term.Streams) *cobra.Command {
 func show(all []view, data any, empty string) output.View {
 	v := output.View{Data: data, Table: output.Table{Empty: empty, Columns: []output.Column{
 		{Name: "current"}, {Name: "name"}, {Name: "cluster"}, {Name: "project", Optional: true, Yield: 1}, {Name: "location", Optional: true, Yield: 2},
-		{Name: "kube-context", Optional: true}, {Name: "kubeconfig", Optional: true, Yield: 3}, {Name: "namespace", Optional: true},
+		{Name: "kube-context", Optional: true}, {Name: "kubeconfig", Optional: true, Yield: 3}, {Name: "namespace", Optional: true}, {Name: "aliases", Optional: true, Yield: 4},
 	}}}
 	for _, c := range all {
 		current := ""
@@ -86,9 +90,18 @@ func show(all []view, data any, empty string) output.View {
 			current = "*"
 		}
 		v.Names = append(v.Names, c.Name)
-		v.Table.Rows = append(v.Table.Rows, []string{current, c.Name, c.Cluster, c.Project, c.Location, c.KubeContext, c.Kubeconfig, c.Namespace})
+		v.Table.Rows = append(v.Table.Rows, []string{current, c.Name, c.Cluster, c.Project, c.Location, c.KubeContext, c.Kubeconfig, c.Namespace, aliases(c.Aliases)})
 	}
 	return v
+}
+
+// aliases are all of them in one cell.
+func aliases(all map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		pairs = append(pairs, name+"="+all[name])
+	}
+	return strings.Join(pairs, ",")
 }
 
 func newGet(s *term.Streams) *cobra.Command {
@@ -127,14 +140,20 @@ var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func newSet(s *term.Streams) *cobra.Command {
 	var c contexts.Context
+	var short []string
 	cmd := &cobra.Command{
 		Use:   "set CONTEXT",
 		Short: "Make a context, or change one",
 		Long: `Make a context, or change what the flags name; an empty value takes a setting
-out. No server is asked whether the cluster is there.`,
+out. No server is asked whether the cluster is there.
+
+An alias is a short name for a setting of your programs: with --alias
+lr=--config.lr, tpuctl submit --set lr=1e-4 adds --config.lr=1e-4 to the command;
+env:LR stands for the variable LR. A job file's own aliases win.`,
 		Example: `  tpuctl config set lab --cluster projects/p/locations/us-west4-a/clusters/lab
   tpuctl config set lab --cluster lab --project p --location us-west4-a
-  tpuctl config set kind --kube-context kind-kind`,
+  tpuctl config set kind --kube-context kind-kind
+  tpuctl config set lab --alias lr=--config.training.learning_rate --alias seed=env:SEED`,
 		Args: oneName, ValidArgsFunction: complete,
 	}
 	f := cmd.Flags()
@@ -146,6 +165,7 @@ out. No server is asked whether the cluster is there.`,
 	} {
 		f.StringVar(fields[name], name, "", help)
 	}
+	f.StringArrayVar(&short, "alias", nil, "NAME=ARGUMENT: what --set NAME=VALUE of tpuctl submit means; NAME= takes it out")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name := args[0]
 		if !goodName.MatchString(name) {
@@ -162,6 +182,10 @@ out. No server is asked whether the cluster is there.`,
 					*value = *fields[flag]
 				}
 			}
+			var err error
+			if now.Aliases, err = changed(now.Aliases, short); err != nil {
+				return err
+			}
 			if err := check(now); err != nil {
 				return err
 			}
@@ -177,6 +201,31 @@ out. No server is asked whether the cluster is there.`,
 		return err
 	}
 	return cmd
+}
+
+// changed are aliases after edits of the form NAME=ARGUMENT, or NAME=.
+func changed(had map[string]string, edits []string) (map[string]string, error) {
+	now := maps.Clone(had)
+	if now == nil {
+		now = map[string]string{}
+	}
+	for _, edit := range edits {
+		name, means, said := strings.Cut(edit, "=")
+		switch _, there := had[name]; {
+		case !said || name == "":
+			return nil, exit.Usagef("--alias: %q; want NAME=ARGUMENT, such as lr=--config.training.learning_rate, or NAME= to take it out", edit)
+		case means == "" && !there:
+			return nil, exit.Usagef("--alias: there is no alias %q to take out%s", name, near.Hint(name, slices.Sorted(maps.Keys(had))))
+		case means == "":
+			delete(now, name)
+			continue
+		}
+		if problem := jobfile.CheckAlias(name, means); problem != "" {
+			return nil, exit.Usagef("--alias: %s", problem)
+		}
+		now[name] = means
+	}
+	return now, nil
 }
 
 // check refuses what cannot lead to a cluster.

@@ -31,6 +31,9 @@ type Context struct {
 	Kubeconfig  string `json:"kubeconfig,omitempty"`
 	// Namespace is where jobs are, where a command does not say.
 	Namespace string `json:"namespace,omitempty"`
+	// Aliases are short names for the settings of programs (--set), beside those
+	// of a job file.
+	Aliases map[string]string `json:"aliases,omitempty"`
 }
 
 // File is what the file holds.

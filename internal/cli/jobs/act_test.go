@@ -82,6 +82,18 @@ func TestSubmit(t *testing.T) {
 		"two programs":           {args: []string{"--shell", "true", "--queue", "q", "--", "false"}, fails: "shell", code: exit.Usage},
 		"a number that is none":  {args: []string{"--memory", "lots", "--queue", "q"}, fails: `--memory: "lots"; want a quantity`, code: exit.Usage},
 		"a label without a key":  {args: []string{"-l", "x"}, fails: `--label: "x"; want KEY=VALUE`, code: exit.Usage},
+		"a label of two values":  {args: []string{"-l", "a=1", "-l", "a=2"}, fails: `--label: a is given twice, as "1" and as "2"`, code: exit.Usage},
+		"a variable of two":      {args: []string{"-e", "A=1", "-e", "A=2"}, fails: `--env: A is given twice, as "1" and as "2"`, code: exit.Usage},
+		"a variable of no name":  {args: []string{"-e", "=1"}, fails: `--env: "=1" has no name before =; want NAME=VALUE`, code: exit.Usage},
+		"two notes":              {args: []string{"--note", "a", "--note", "b"}, fails: `there is one before it, "a"`, code: exit.Failure},
+		"an empty tag":           {args: []string{"--tag", ""}, fails: "--tag: an empty tag", code: exit.Usage},
+		"an empty tag of two":    {args: []string{"--tag", "a,,b", "--queue", "q"}, fails: "--tag: an empty tag", code: exit.Usage},
+		"a tag of two lines":     {args: []string{"--tag", "a\nb", "--queue", "q"}, fails: "--tag: \"a\\nb\": want letters", code: exit.Usage},
+		"a label of two lines":   {args: []string{"-l", "a=b\nc", "--queue", "q"}, fails: "--label: a = \"b\\nc\": want letters, digits", code: exit.Usage},
+		"a setting of two":       {args: []string{"--set", "lr=1", "--set", "lr=2"}, fails: `--set: lr is given twice, as "1" and as "2"`, code: exit.Usage},
+		"the same twice":         {args: []string{"--queue", "q", "-o", "name", "-l", "a=1", "-l", "a=1", "-e", "A=", "-e", "A=", "--tag", "t", "--tag", "t"}, did: []string{"submit research/train to q, rehearsal false"}, says: "research/train\n"},
+		"two files for one path": {args: []string{"--file", "act_test.go=/a", "--file", "wait.go=/a"}, fails: "--file: two files for /a", code: exit.Usage},
+		"a file without a place": {args: []string{"--file", "act_test.go"}, fails: `--file: "act_test.go"; want LOCAL=/PATH`, code: exit.Usage},
 		"a file that is nowhere": {args: []string{"--file", "missing.yaml=/etc/x"}, fails: "--file: open missing.yaml", code: exit.Usage},
 	}
 	for name, tt := range tests {

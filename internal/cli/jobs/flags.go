@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -37,6 +38,8 @@ type specFlags struct {
 	reader                          jobfile.Reader
 
 	lines jobfile.Lines // of the job file
+	// aliases are those for settings beside the job file's; nil = none.
+	aliases func() (map[string]string, error)
 }
 
 // add gives cmd the flags of a job.
@@ -51,7 +54,7 @@ func (o *specFlags) add(cmd *cobra.Command) {
 	f.IntVar(&o.slices, "slices", 1, "how many slices")
 	f.StringVar(&o.image, "image", "", "the container image")
 	f.StringVar(&o.shell, "shell", "", "a script for the image's shell, instead of a command after --")
-	f.StringArrayVar(&o.settings, "set", nil, "KEY=VALUE: an argument --KEY=VALUE, or what the job file's alias KEY makes of it")
+	f.StringArrayVar(&o.settings, "set", nil, "KEY=VALUE: an argument --KEY=VALUE, or what KEY is an alias of, by the job file or the context")
 	f.StringArrayVarP(&o.env, "env", "e", nil, "NAME=VALUE for the program; NAME alone takes the value it has here")
 	f.StringArrayVar(&o.envFile, "env-file", nil, "a file of NAME=VALUE lines, in Docker's format")
 	f.StringArrayVar(&o.envSecret, "env-from-secret", nil, "every key of this Secret as a variable")
@@ -61,8 +64,8 @@ func (o *specFlags) add(cmd *cobra.Command) {
 	f.StringVar(&o.runID, "run-id", "", "the run that this job is, or continues; the name by default")
 	f.StringVar(&o.owner, "owner", "", "who submits it, as a label; the account in use by default")
 	f.StringVar(&o.experiment, "experiment", "", "what it belongs to, as a label")
-	f.StringVar(&o.note, "note", "", "a sentence about it")
-	f.StringSliceVar(&o.tags, "tag", nil, "a word to find it by")
+	f.Var(&once{value: &o.note}, "note", "a sentence about it")
+	f.StringArrayVar(&o.tags, "tag", nil, "a word to find it by; several with commas")
 	f.StringArrayVarP(&o.labels, "label", "l", nil, "KEY=VALUE: a further label")
 	f.StringArrayVar(&o.annotations, "annotation", nil, "KEY=VALUE: a further annotation")
 	f.StringVar(&o.account, "service-account", "", "the Kubernetes service account to run as")
@@ -76,6 +79,32 @@ func (o *specFlags) add(cmd *cobra.Command) {
 	f.DurationVar(&o.grace, "grace-period", 0, "time between SIGTERM and SIGKILL (30s by default; a spot host gets about 15s)")
 	_ = cmd.RegisterFlagCompletionFunc("on-preemption", cobra.FixedCompletions(training.OnPreemptions, cobra.ShellCompDirectiveNoFileComp))
 }
+
+// once is a text that is given once: of two, neither is meant more.
+type once struct {
+	value *string
+	set   bool
+}
+
+// String implements pflag.Value.
+func (o *once) String() string {
+	if o.value == nil { // as pflag asks for the default of the type
+		return ""
+	}
+	return *o.value
+}
+
+// Set implements pflag.Value.
+func (o *once) Set(text string) error {
+	if o.set {
+		return fmt.Errorf("there is one before it, %q: leave one out", *o.value)
+	}
+	*o.value, o.set = text, true
+	return nil
+}
+
+// Type names the value in help texts.
+func (*once) Type() string { return "string" }
 
 // addJobFile gives cmd the flag of a job file as well.
 func (o *specFlags) addJobFile(cmd *cobra.Command) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
 )
 
 const aJob = `name: train
@@ -93,6 +94,37 @@ func TestWhereAProblemIs(t *testing.T) {
 		if err := clitest.Run(newSubmit(d), args...); err == nil || !strings.Contains(err.Error(), want) || exit.Code(err) != exit.Usage {
 			t.Errorf("got %v (exit code %d), want %q", err, exit.Code(err), want)
 		}
+	}
+}
+
+// Aliases come from the context too; the job file's win.
+func TestAliasesOfTheContext(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/job.yaml", "aliases: {lr: --own.lr}\n")
+	own := func(target.Options) (map[string]string, error) {
+		return map[string]string{"lr": "--config.lr", "seed": "env:SEED"}, nil
+	}
+	for _, tt := range []struct {
+		file, args []string
+		want       []string
+	}{
+		{args: []string{"--set", "lr=1"}, want: []string{"--config.lr=1"}},
+		{file: []string{"-f", dir + "/job.yaml"}, args: []string{"--set", "lr=1", "--set", "other=2"}, want: []string{"--own.lr=1", "--other=2"}},
+	} {
+		d, acts, _, _ := acting(fake{})
+		d.Aliases = own
+		args := slices.Concat(usual, tt.file, tt.args, []string{"--set", "seed=3", "--queue", "q", "--", "python"})
+		if err := clitest.Run(newSubmit(d), args...); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, acts.spec.Args); diff != "" || acts.spec.Env["SEED"] != "3" {
+			t.Errorf("%q: %s, %v", args, diff, acts.spec.Env)
+		}
+	}
+	d, _, _, _ := acting(fake{})
+	d.Aliases = own
+	if err := clitest.Run(newSubmit(d), append(slices.Clone(usual), "--set", "sed=1", "--queue", "q", "--", "python")...); err == nil || !strings.Contains(err.Error(), "sed is no alias; did you mean seed?") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -65,7 +65,9 @@ type Deps struct {
 	Account func(target.Options) string
 	// Namespace is that of the context that is meant, or "".
 	Namespace func(target.Options) (string, error)
-	Now       func() time.Time
+	// Aliases are those of the context that is meant, for --set.
+	Aliases func(target.Options) (map[string]string, error)
+	Now     func() time.Time
 }
 
 // inContext fills an empty namespace with the context's.
@@ -78,7 +80,7 @@ func (d Deps) inContext(t target.Options, namespace *string) (err error) {
 
 // Commands are the job commands over real clusters.
 func Commands(s *term.Streams) []*cobra.Command {
-	d := Deps{Streams: s, Open: open, Account: target.Account, Namespace: target.Namespace, Now: time.Now}
+	d := Deps{Streams: s, Open: open, Account: target.Account, Namespace: target.Namespace, Aliases: target.Aliases, Now: time.Now}
 	return []*cobra.Command{newSubmit(d), newRun(d), newRerun(d), newContinue(d), newCancel(d), newAnnotate(d), newList(d), newStatus(d), newWait(d), newLogs(d), newSuspend(d), newResume(d), newDelete(d)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
@@ -42,7 +43,7 @@ func (o *specFlags) over(j jobfile.Job) (jobfile.Job, error) {
 	given := func(flag string) bool { return o.flags.Changed(flag) }
 	for flag, key := range o.stringFlags(&j) {
 		if given(flag) {
-			*key, _ = o.flags.GetString(flag)
+			*key = o.flags.Lookup(flag).Value.String()
 		}
 	}
 	if o.name != "" {
@@ -71,7 +72,18 @@ func (o *specFlags) over(j jobfile.Job) (jobfile.Job, error) {
 	j.Settings = merged(j.Settings, pairs("--set", o.settings, bad))
 	j.Labels = merged(j.Labels, pairs("--label", o.labels, bad))
 	j.Annotations = merged(j.Annotations, pairs("--annotation", o.annotations, bad))
-	j.Tags = append(j.Tags, o.tags...)
+	for _, tag := range words(o.tags) {
+		if !slices.Contains(j.Tags, tag) {
+			j.Tags = append(slices.Clip(j.Tags), tag)
+		}
+	}
+	if len(j.Settings) > 0 && o.aliases != nil {
+		own, err := o.aliases()
+		if err != nil {
+			return j, err
+		}
+		j.Aliases = merged(own, j.Aliases)
+	}
 	o.numbers(&j)
 	if len(problems) > 0 {
 		return j, exit.Usagef("%s", strings.Join(problems, "\n"))
@@ -141,14 +153,20 @@ func (o *specFlags) environment(bad func(string, ...any)) map[string]string {
 		}
 		maps.Copy(out, env)
 	}
+	said := twice{}
 	for _, e := range o.env {
 		name, value, ok := strings.Cut(e, "=")
+		if ok && name == "" {
+			bad("--env: %q has no name before =; want NAME=VALUE", e)
+			continue
+		}
 		if !ok {
 			if value, ok = o.reader.Variable(name); !ok {
 				bad("--env: %q has no value, and there is no such variable here: write %s=VALUE", e, e)
 				continue
 			}
 		}
+		said.check("--env", name, value, bad)
 		out[name] = value
 	}
 	return out
@@ -175,17 +193,37 @@ func (o *specFlags) smallFiles(bad func(string, ...any)) map[string]string {
 	return out
 }
 
+// words are those of a flag that takes several, by commas or by being repeated.
+func words(args []string) []string {
+	var all []string
+	for _, arg := range args {
+		all = append(all, strings.Split(arg, ",")...)
+	}
+	return all
+}
+
+// twice finds keys that a flag gives two values.
+type twice map[string]string
+
+func (t twice) check(flag, key, value string, bad func(string, ...any)) {
+	if had, again := t[key]; again && had != value {
+		bad("%s: %s is given twice, as %q and as %q: leave one out", flag, key, had, value)
+	}
+	t[key] = value
+}
+
 func pairs(flag string, args []string, bad func(string, ...any)) map[string]string {
 	if len(args) == 0 {
 		return nil
 	}
-	out := map[string]string{}
+	out, said := map[string]string{}, twice{}
 	for _, arg := range args {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok || key == "" {
 			bad("%s: %q; want KEY=VALUE", flag, arg)
 			continue
 		}
+		said.check(flag, key, value, bad)
 		out[key] = value
 	}
 	return out

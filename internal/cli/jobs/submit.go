@@ -59,7 +59,8 @@ script instead, and without either the image's own command runs.
 A job file (-f) says the same and more in YAML, with the arguments of the resource
 tpu_training_jobset as keys; flags win over it. Its JSON schema is published as
 docs/job.schema.json. --set KEY=VALUE adds an argument --KEY=VALUE to the command,
-or what the file's aliases make of KEY.
+or what KEY is an alias of: in the file, else in the context (tpuctl config set
+--alias).
 
 The program finds RUN_ID, ATTEMPT (0 and up, over restarts) and, with
 --output-dir, OUTPUT_DIR in its environment.
@@ -120,6 +121,9 @@ func (o *submission) start(cmd *cobra.Command, args []string, do func(context.Co
 	}
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.Aliases != nil {
+		o.aliases = func() (map[string]string, error) { return o.Aliases(o.target) }
 	}
 	return o.closing(cmd.Context(), do)
 }

@@ -34,8 +34,9 @@ type Options struct {
 	// hint: Location comes from the environment. It is where node pools go by
 	// default; the cluster may be regional, or somewhere else.
 	hint bool
-	// namespace is the context's.
+	// namespace and aliases are the context's.
 	namespace string
+	aliases   map[string]string
 }
 
 // Namespace is where jobs are by default, as the context that is meant says; ""
@@ -43,6 +44,13 @@ type Options struct {
 func Namespace(o Options) (string, error) {
 	o, err := o.withContext(os.Getenv)
 	return o.namespace, err
+}
+
+// Aliases are short names for settings of programs, as the context that is meant
+// has them.
+func Aliases(o Options) (map[string]string, error) {
+	o, err := o.withContext(os.Getenv)
+	return o.aliases, err
 }
 
 // AddFlags adds the flags that choose a cluster.
@@ -86,7 +94,8 @@ func (o Options) withContext(getenv func(string) string) (Options, error) {
 	if o.Cluster == "" && o.KubeContext == "" {
 		o.Cluster, o.KubeContext, o.Kubeconfig = c.Cluster, c.KubeContext, cmp.Or(o.Kubeconfig, c.Kubeconfig)
 	}
-	o.Project, o.Location, o.namespace = cmp.Or(o.Project, c.Project), cmp.Or(o.Location, c.Location), c.Namespace
+	o.Project, o.Location = cmp.Or(o.Project, c.Project), cmp.Or(o.Location, c.Location)
+	o.namespace, o.aliases = c.Namespace, c.Aliases
 	return o, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -162,11 +163,11 @@ func TestConnectToAMissingCluster(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	env := map[string]string{"TPU_CLUSTER": one, "GOOGLE_PROJECT": "p", "GOOGLE_REGION": "us-west4", "GOOGLE_ZONE": "us-west4-a"}
 	getenv := func(k string) string { return env[k] }
-	if got, want := FromEnvironment(getenv), (Options{Cluster: one, Project: "p", Location: "us-west4-a", hint: true}); got != want {
+	if got, want := FromEnvironment(getenv), (Options{Cluster: one, Project: "p", Location: "us-west4-a", hint: true}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	flags := Options{Cluster: two, Project: "q", Location: "europe-west4"}
-	if got := flags.withEnvironment(getenv); got != flags {
+	if got := flags.withEnvironment(getenv); !reflect.DeepEqual(got, flags) {
 		t.Errorf("flags lose to the environment: %+v", got)
 	}
 }
@@ -226,7 +227,7 @@ contexts:
 		"a kubeconfig's context first": {Options{KubeContext: "x"}, map[string]string{"GOOGLE_PROJECT": "p"}, Options{KubeContext: "x"}},
 	} {
 		got, err := tt.flags.settle(func(k string) string { return tt.env[k] })
-		if err != nil || got != tt.want {
+		if err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, tt.want)
 		}
 	}
