@@ -20,7 +20,6 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/configcmd"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/jobs"
-	"github.com/tpu-training/terraform-provider-tpu/internal/cli/near"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/queues"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/sandboxcmd"
@@ -57,7 +56,10 @@ Terraform's provider "tpu" manages the same clusters, slices, queues and jobs.`,
 	root.SetIn(s.In)
 	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "say more: log what is asked of which server, on standard error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usagef("%w%s\nSee: %s --help", flagValue(err), nearFlag(cmd, err), cmd.CommandPath())
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 && errors.As(err, new(*pflag.NotExistError)) {
+			return &exit.UsageError{Err: unknownCommand(cmd, words)} // the flag is of a command that there is not
+		}
+		return exit.Usagef("%w%s\nSee: %s --help", flagValue(err), otherFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(jobs.Commands(s)...)
 	root.AddCommand(slices.New(s), accelerators.New(s), clusters.New(s), queues.New(s), configcmd.New(s), sandboxcmd.New(s), version.New(s, build))
@@ -133,21 +135,13 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	cmd.SuggestionsMinimumDistance = 2
 	path := strings.TrimPrefix(cmd.CommandPath()+" "+args[0], cmd.Root().Name()+" ")
 	message := fmt.Sprintf("there is no command %q", path)
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	words := append(strings.Fields(cmd.CommandPath())[1:], args...)
+	if ours := xpkCommand(words); ours != "" {
+		message += ours
+	} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return fmt.Errorf("%s\nSee: %s --help", message, cmd.CommandPath())
-}
-
-// nearFlag is which flag may have been meant by one that there is not.
-func nearFlag(cmd *cobra.Command, err error) string {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
-		return ""
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return near.Hint("--"+unknown.GetSpecifiedName(), names)
 }
 
 // logger is what commands, and the libraries that they use, log to.
