@@ -67,10 +67,12 @@ func TestSubmit(t *testing.T) {
 		"replaced once": {cluster: fake{runs: sample().runs, acts: &acts{submit: []error{taken(false), taken(false)}}}, args: []string{"--queue", "q", "--replace"},
 			did:   []string{"submit research/train to q, rehearsal false", "delete research/train uid-train", "submit research/train to q, rehearsal false"},
 			fails: "nothing was changed", code: exit.Failure},
-		"neither here nor there":       {args: []string{"--replace", "--suffix"}, fails: "give one of them", code: exit.Usage},
-		"a rehearsal of the other":     {args: []string{"--dry-run=both"}, fails: `--dry-run: "both"; want client or server`, code: exit.Usage},
-		"a rehearsal by nobody":        {args: []string{"--dry-run=client"}, fails: "name one with --queue", code: exit.Usage},
-		"a rehearsal, the value apart": {args: []string{"--dry-run", "server"}, fails: `"server" is not read as the value of --dry-run, which stands behind =: write --dry-run=server`, code: exit.Usage},
+		"neither here nor there":           {args: []string{"--replace", "--suffix"}, fails: "give one of them", code: exit.Usage},
+		"a rehearsal of the other":         {args: []string{"--dry-run=both"}, fails: `--dry-run: "both"; want client or server`, code: exit.Usage},
+		"a rehearsal by nobody":            {args: []string{"--dry-run=client"}, fails: "name one with --queue", code: exit.Usage},
+		"a rehearsal, the value apart":     {args: []string{"--dry-run", "server"}, fails: `"server" is not read as the value of --dry-run, which stands behind =: write --dry-run=server`, code: exit.Usage},
+		"a rehearsal of an empty variable": {args: []string{"--queue", "q", "--dry-run="}, fails: `--dry-run: ""; want client or server`, code: exit.Usage},
+		"an empty secret":                  {args: []string{"--queue", "q", "--env-from-secret", ""}, fails: "--env-from-secret: it is empty; want a name", code: exit.Usage},
 		"a rehearsal of a taken name": {cluster: fake{acts: &acts{submit: []error{taken(false)}}}, args: []string{"--queue", "q", "--replace", "--dry-run=server"}, did: []string{"submit research/train to q, rehearsal true"},
 			fails: "deletes nothing; --dry-run=client prints it", code: exit.Failure},
 		"all that is wrong at once": {args: []string{"--slices", "0", "--priority", "high", "--queue", "none", "--output-dir", "here", "-e", "1A=x"},
@@ -175,6 +177,21 @@ func TestDryRun(t *testing.T) {
 				t.Errorf("%s %q: told %q", name, args, errs())
 			}
 		}
+	}
+}
+
+// A rehearsal of a job that is there changes nothing, as its submission would.
+func TestRehearsalOfAJobThatIsThere(t *testing.T) {
+	args := append(slices.Clone(usual), "--queue", "q")
+	d, first, _, _ := acting(fake{})
+	if err := clitest.Run(newSubmit(d), args...); err != nil {
+		t.Fatal(err)
+	}
+	there := run("research", "train", training.Running)
+	there.Annotations = map[string]string{training.AnnotationSpecHash: first.spec.Hash()}
+	d, _, out, _ := acting(fake{runs: []training.Run{there}, acts: &acts{submit: []error{taken(false)}}})
+	if err := clitest.Run(newSubmit(d), append(args, "--dry-run=server")...); err != nil || !strings.HasPrefix(out(), "Unchanged: there is already research/train") {
+		t.Errorf("%v: %q", err, out())
 	}
 }
 

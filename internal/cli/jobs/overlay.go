@@ -62,6 +62,11 @@ func (o *specFlags) over(j jobfile.Job) (jobfile.Job, error) {
 		j.Shell, j.Command, j.Args = "", o.argv, nil
 	}
 	j.Env = merged(j.Env, o.environment(bad))
+	for flag, names := range map[string][]string{"env-from-secret": o.envSecret, "env-from-configmap": o.envMap} {
+		if slices.Contains(names, "") {
+			bad("--%s: it is empty; want a name", flag)
+		}
+	}
 	for _, name := range o.envSecret {
 		j.EnvFrom = append(j.EnvFrom, jobfile.EnvFrom{Secret: name})
 	}

@@ -131,7 +131,7 @@ func (o *submission) start(cmd *cobra.Command, args []string, do func(context.Co
 // check refuses what cannot be meant.
 func (o *submission) check() error {
 	switch {
-	case o.dryRun != "" && o.dryRun != dryClient && o.dryRun != dryServer:
+	case (o.dryRun != "" || o.flags.Changed("dry-run")) && o.dryRun != dryClient && o.dryRun != dryServer: // an empty variable, too: nothing is to be submitted by mistake
 		return exit.Usagef("--dry-run: %q; want %s or %s", o.dryRun, dryClient, dryServer)
 	case o.replace && o.suffix:
 		return exit.Usagef("--replace takes the name and --suffix another one: give one of them")
@@ -294,7 +294,7 @@ func (o *submission) submit(ctx context.Context, cluster Cluster, spec training.
 		case o.replace:
 			return fmt.Errorf("%w: --dry-run=%s cannot have it checked under a name that is taken, and deletes nothing; --dry-run=%s prints it", err, dryServer, dryClient)
 		default:
-			return exists(ctx, cluster, spec, err)
+			return o.exists(ctx, cluster, spec, err)
 		}
 	}
 }
@@ -316,10 +316,14 @@ func (o *submission) remove(ctx context.Context, cluster Cluster, spec training.
 	return err
 }
 
-// exists says what has the name, and what can be done.
-func exists(ctx context.Context, cluster Cluster, spec training.Spec, err error) error {
+// exists says what has the name, and what can be done. A rehearsal has not looked
+// yet whether it is this very job.
+func (o *submission) exists(ctx context.Context, cluster Cluster, spec training.Spec, err error) error {
 	state := ""
 	if had, err := cluster.Get(ctx, spec.Namespace, spec.Name); err == nil {
+		if o.dryRun != "" && had.Annotations[training.AnnotationSpecHash] == spec.Hash() {
+			return o.submitted(ctx, cluster, spec, "Unchanged: there is already")
+		}
 		state = fmt.Sprintf(", made from another specification (%s)", had.State)
 	}
 	return fmt.Errorf("%w%s; nothing was changed.\nChoose another name, or --suffix to have it numbered, or --replace to delete that job first", err, state)
