@@ -335,6 +335,17 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 }
 
+// wordsOf a line, where ” is an empty one.
+func wordsOf(line string) []string {
+	all := strings.Fields(line)
+	for i := range all {
+		if all[i] == "''" {
+			all[i] = ""
+		}
+	}
+	return all
+}
+
 func TestDelete(t *testing.T) {
 	labelled := sample()
 	for i := range labelled.runs {
@@ -361,22 +372,30 @@ func TestDelete(t *testing.T) {
 		"all of a sweep":         {args: "--label sweep=lr --yes", did: []string{"delete research/train uid-train", "delete research/wait-for-it uid-wait-for-it", "delete vision/eval uid-eval"}},
 		"some of them ended, refused": {args: "--label sweep=lr", answer: "n\n", fails: "nothing was deleted", code: exit.Failure,
 			asks: "This deletes 3 jobs, and ends 2 of them:\n  research/train        Running     2 x v5litepod-16\n  research/wait-for-it  Pending     2 x v5litepod-16\n  vision/eval           Succeeded   2 x v5litepod-16\nDelete? [y/N] "},
-		"by tag":                {args: "--tag bad --state succeeded", did: []string{"delete vision/eval uid-eval"}},
-		"no tag":                {args: "--tag a=b", fails: "--label KEY=VALUE chooses by a label", code: exit.Usage},
-		"none fits":             {args: "--label sweep=other"},
-		"twice the same":        {args: "eval vision/eval", did: []string{"delete vision/eval uid-eval"}},
-		"one of two is missing": {args: "eval nope", fails: "there is no job nope", code: exit.Failure},
-		"nothing said":          {fails: "name the jobs to delete", code: exit.Usage},
-		"both ways":             {args: "eval --state failed", fails: "give one of them", code: exit.Usage},
-		"no such state":         {args: "--state dead", fails: "there is no state", code: exit.Usage},
+		"by tag":                   {args: "--tag bad --state succeeded", did: []string{"delete vision/eval uid-eval"}},
+		"no tag":                   {args: "--tag a=b", fails: "--label KEY=VALUE chooses by a label", code: exit.Usage},
+		"no name, of the only job": {args: "''", fails: "a job's name is empty", code: exit.Usage},
+		"half a path":              {args: "research/", fails: "is no job's name", code: exit.Usage},
+		"no namespace":             {args: "--state succeeded -n ''", fails: "--namespace is empty", code: exit.Usage},
+		"no state":                 {args: "--label sweep=lr --state ''", fails: "--state is empty", code: exit.Usage},
+		"an empty tag":             {args: "--label sweep=lr --tag ''", fails: "--tag is empty", code: exit.Usage},
+		"none fits":                {args: "--label sweep=other"},
+		"twice the same":           {args: "eval vision/eval", did: []string{"delete vision/eval uid-eval"}},
+		"one of two is missing":    {args: "eval nope", fails: "there is no job nope", code: exit.Failure},
+		"nothing said":             {fails: "name the jobs to delete", code: exit.Usage},
+		"both ways":                {args: "eval --state failed", fails: "give one of them", code: exit.Usage},
+		"no such state":            {args: "--state dead", fails: "there is no state", code: exit.Usage},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := labelled
+			if strings.Contains(name, "only job") {
+				f.runs = f.runs[2:]
+			}
 			f.acts = &acts{}
 			d, acts, _, errs := acting(f)
 			d.Streams.In, d.Streams.Asks = strings.NewReader(tt.answer), tt.answer != ""
-			err := clitest.Run(newDelete(d), strings.Fields(tt.args)...)
+			err := clitest.Run(newDelete(d), wordsOf(tt.args)...)
 			if tt.fails == "" && err != nil || tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails) || exit.Code(err) != tt.code) {
 				t.Errorf("got %v (exit code %d), want %q (%d)", err, exit.Code(err), tt.fails, tt.code)
 			}

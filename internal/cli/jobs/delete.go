@@ -51,7 +51,15 @@ says that it is gone.`,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			return completeJobs(cmd, d, o.target, o.namespace, args, prefix)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// An empty value is a variable that is not set, and no wish for more.
+			for _, name := range []string{"namespace", "state", "tag"} {
+				if f := cmd.Flags().Lookup(name); f.Changed && (f.Value.String() == "" || f.Value.String() == "[]") {
+					return exit.Usagef("--%s is empty: leave it out for all", name)
+				}
+			}
+			return o.run(cmd.Context(), args)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.namespace, "namespace", "n", "", "only in this namespace (the context's; else all)")

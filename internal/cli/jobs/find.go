@@ -18,7 +18,13 @@ func find(ctx context.Context, source Source, namespace, name string) (training.
 		if namespace != "" && namespace != ns {
 			return training.Run{}, exit.Usagef("job %s is in namespace %s, but --namespace says %s", rest, ns, namespace)
 		}
+		if ns == "" || rest == "" || strings.Contains(rest, "/") {
+			return training.Run{}, exit.Usagef("%q is no job's name: want NAME or NAMESPACE/NAME", name)
+		}
 		namespace, name = ns, rest
+	}
+	if name == "" { // of a variable that is not set, say: it is not whichever job there is
+		return training.Run{}, exit.Usagef("a job's name is empty. tpuctl list shows the jobs")
 	}
 	if namespace != "" {
 		run, err := source.Get(ctx, namespace, name)

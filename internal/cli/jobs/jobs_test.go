@@ -345,6 +345,8 @@ func TestStatusFinds(t *testing.T) {
 		"nothing there":             {fake{}, []string{"train"}, false, "there is no job train in any namespace; tpuctl list shows all jobs"},
 		"no controller":             {fake{bare: true}, []string{"train"}, false, "there is no job train in any namespace\nCluster c has no JobSet controller"},
 		"two of a name":             {twice, []string{"train"}, true, "in namespaces research, vision: choose one with --namespace"},
+		"no name":                   {fake{runs: sample().runs[:1]}, []string{""}, true, "a job's name is empty"},
+		"too much of a path":        {sample(), []string{"a/b/c"}, true, "want NAME or NAMESPACE/NAME"},
 		"two namespaces given":      {sample(), []string{"research/train", "-n", "vision"}, true, "--namespace says vision"},
 		"listing all not permitted": {forbidden, []string{"train"}, false, "--namespace looks in one only"},
 	}

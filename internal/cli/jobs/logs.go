@@ -55,7 +55,12 @@ are gone with their pods.`,
 	f.BoolVar(&o.firstFailure, "first-failure", false, "only the host that failed first, and what it said")
 	f.BoolVar(&o.noPrefix, "no-prefix", false, "leave out the SLICE/HOST before each line")
 	f.BoolVar(&o.timestamps, "timestamps", false, "print the time of each line (UTC)")
-	o.add(cmd, o.run)
+	o.add(cmd, func(ctx context.Context, cluster Cluster, run training.Run) error {
+		if f.Changed("host") && len(o.hosts) == 0 {
+			return exit.Usagef("--host is empty: leave it out for all hosts")
+		}
+		return o.run(ctx, cluster, run)
+	})
 	_ = cmd.RegisterFlagCompletionFunc("host", o.completeHosts)
 	return cmd
 }

@@ -204,6 +204,7 @@ func TestNoSuchHost(t *testing.T) {
 		"train --host 1/3":         "",
 		"train --host uploader,1":  "",
 		"train --host slice":       "",
+		"train --host=":            "--host is empty",
 		"train --host uploader/-1": "want SLICE/HOST",
 	} {
 		d, _, _ := logging(f, &fakeLogs{programs: 1}, false)

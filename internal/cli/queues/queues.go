@@ -76,6 +76,9 @@ next first. Numbers are slices; CHIPS are their chips.`,
 			if len(args) > 1 {
 				return fmt.Errorf("want the name of one queue, or none for all; %d were given", len(args))
 			}
+			if len(args) == 1 && args[0] == "" {
+				return errors.New("the queue's name is empty: leave it out for all")
+			}
 			return nil
 		},
 		ValidArgsFunction: o.complete,

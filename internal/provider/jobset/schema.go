@@ -298,7 +298,7 @@ func computed() map[string]schema.Attribute {
 		"proxy_address": schema.StringAttribute{Computed: true,
 			MarkdownDescription: "Where a Pathways job takes JAX clients, within the cluster: `grpc://NAME-head-0-0.NAME:29000`. Null for other jobs."},
 		"created_at":  schema.StringAttribute{Computed: true, MarkdownDescription: "When the job was created (RFC 3339).", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}},
-		"started_at":  schema.StringAttribute{Computed: true, MarkdownDescription: "When all its hosts were first seen ready, or it was admitted if they never were (RFC 3339)."},
+		"started_at":  schema.StringAttribute{Computed: true, MarkdownDescription: "When all its hosts were ready (RFC 3339); where Kueue does not tell, when the job that runs was admitted."},
 		"finished_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When it ended (RFC 3339)."},
 	}
 }

@@ -70,7 +70,7 @@ func runSchema() map[string]schema.Attribute {
 		"proxy_address": text("Where a Pathways job takes JAX clients, within the cluster; empty for other jobs."),
 		"created_at":    text("When it was created (RFC 3339)."),
 		"admitted_at":   text("When its queue admitted it, or null."),
-		"started_at":    text("When all its hosts were ready, or it was admitted, or null."),
+		"started_at":    text("When all its hosts were ready; where Kueue does not tell, when the job that runs was admitted. Null before."),
 		"finished_at":   text("When it ended, or null."),
 	}
 }
