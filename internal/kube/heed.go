@@ -48,6 +48,15 @@ func (h heed) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
+// UnsentError says that a call ended before its request was sent: while it was
+// found out what the cluster serves.
+type UnsentError struct{ Err error }
+
+func (e *UnsentError) Error() string {
+	return "the cluster has not said yet what it serves: " + e.Err.Error()
+}
+func (e *UnsentError) Unwrap() error { return e.Err }
+
 // heeding is a client whose calls end with their context also while it is being
 // found out what the cluster serves, which the client itself does without one.
 type heeding struct {
@@ -89,7 +98,7 @@ func (h heeding) look(ctx context.Context, gvk schema.GroupVersionKind) error {
 		}
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return &UnsentError{ctx.Err()}
 	}
 }
 

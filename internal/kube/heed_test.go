@@ -80,7 +80,7 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 		go func() { ended <- call(ctx, c) }()
 		<-asked
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
+		if err := <-ended; !errors.Is(err, context.Canceled) || !errors.As(err, new(*kube.UnsentError)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
 	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -255,6 +256,17 @@ func TestInterruptedBeforeTheSubmission(t *testing.T) {
 		if err := runWith(ctx, tt.make(d), tt.args...); exit.Code(err) != exit.Interrupted || err.Error() != tt.want || len(acts.done) > 0 {
 			t.Errorf("%s: got %v (exit code %d), want %q", name, err, exit.Code(err), tt.want)
 		}
+	}
+}
+
+// What was never sent needs no asking.
+func TestInterruptedBeforeItIsSent(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	unsent := fmt.Errorf("creating: %w", &kube.UnsentError{Err: context.Canceled})
+	d, _, _, _ := acting(fake{runs: []training.Run{run("research", "train", training.Running)}, acts: &acts{submit: []error{unsent}, onSubmit: cancel}})
+	err := runWith(ctx, newSubmit(d), append(slices.Clone(usual), "--queue", "q")...)
+	if want := "interrupted: no job research/train was created"; exit.Code(err) != exit.Interrupted || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 

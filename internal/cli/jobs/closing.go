@@ -8,6 +8,7 @@ import (
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
+	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
@@ -55,6 +56,9 @@ func (f fate) tell(ctx context.Context, cause error) string {
 		return ": no job " + f.name + " was created"
 	case f.there != "":
 		return fmt.Sprintf(": job %s %s; %s", path, f.there, back)
+	}
+	if errors.As(cause, new(*kube.UnsentError)) {
+		return fmt.Sprintf(": no job %s was created%s", path, gone)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
