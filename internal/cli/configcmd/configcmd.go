@@ -56,6 +56,15 @@ func load() (string, contexts.File, error) {
 	return path, f, err
 }
 
+// change changes the file, and returns where it is.
+func change(do func(f *contexts.File, path string) error) (string, error) {
+	path, err := contexts.Path()
+	if err != nil {
+		return "", err
+	}
+	return path, contexts.Change(path, func(f *contexts.File) error { return do(f, path) })
+}
+
 func newList(s *term.Streams) *cobra.Command {
 	var format output.Format
 	cmd := &cobra.Command{
@@ -135,6 +144,11 @@ func newGet(s *term.Streams) *cobra.Command {
 	return cmd
 }
 
+// settings of a context, by their flags.
+func settings(c *contexts.Context) map[string]*string {
+	return map[string]*string{"cluster": &c.Cluster, "project": &c.Project, "location": &c.Location, "kube-context": &c.KubeContext, "kubeconfig": &c.Kubeconfig, "namespace": &c.Namespace}
+}
+
 // goodName keeps names usable on any command line.
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
@@ -157,7 +171,7 @@ env:LR stands for the variable LR. A job file's own aliases win.`,
 		Args: oneName, ValidArgsFunction: complete,
 	}
 	f := cmd.Flags()
-	fields := map[string]*string{"cluster": &c.Cluster, "project": &c.Project, "location": &c.Location, "kube-context": &c.KubeContext, "kubeconfig": &c.Kubeconfig, "namespace": &c.Namespace}
+	fields := settings(&c)
 	for name, help := range map[string]string{
 		"cluster": "projects/P/locations/L/clusters/C, or C alone with --project and --location", "project": "the cluster's project",
 		"location": "the cluster's zone or region", "kube-context": "a context of a kubeconfig, instead of a GKE cluster", "kubeconfig": "the kubeconfig that has it (KUBECONFIG by default)",
@@ -171,13 +185,9 @@ env:LR stands for the variable LR. A job file's own aliases win.`,
 		if !goodName.MatchString(name) {
 			return exit.Usagef("%q is no name for a context: want letters, digits, dots, dashes and underscores, 63 at most", name)
 		}
-		path, err := contexts.Path()
-		if err != nil {
-			return err
-		}
-		err = contexts.Change(path, func(file *contexts.File) error {
+		path, err := change(func(file *contexts.File, _ string) error {
 			now := file.Contexts[name]
-			for flag, value := range map[string]*string{"cluster": &now.Cluster, "project": &now.Project, "location": &now.Location, "kube-context": &now.KubeContext, "kubeconfig": &now.Kubeconfig, "namespace": &now.Namespace} {
+			for flag, value := range settings(&now) {
 				if cmd.Flags().Changed(flag) {
 					*value = *fields[flag]
 				}
@@ -263,15 +273,11 @@ func newUse(s *term.Streams) *cobra.Command {
 		},
 		ValidArgsFunction: complete,
 		RunE: func(_ *cobra.Command, args []string) error {
-			path, err := contexts.Path()
-			if err != nil {
-				return err
-			}
 			name := ""
 			if !none {
 				name = args[0]
 			}
-			err = contexts.Change(path, func(f *contexts.File) error {
+			_, err := change(func(f *contexts.File, path string) error {
 				if _, err := f.Get(name, path); err != nil && !none {
 					return &exit.UsageError{Err: err}
 				}
@@ -300,11 +306,7 @@ func newDelete(s *term.Streams) *cobra.Command {
 		Example: "  tpuctl config delete lab",
 		Args:    oneName, ValidArgsFunction: complete,
 		RunE: func(_ *cobra.Command, args []string) error {
-			path, err := contexts.Path()
-			if err != nil {
-				return err
-			}
-			err = contexts.Change(path, func(f *contexts.File) error {
+			_, err := change(func(f *contexts.File, path string) error {
 				if _, err := f.Get(args[0], path); err != nil {
 					return &exit.UsageError{Err: err}
 				}
