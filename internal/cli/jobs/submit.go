@@ -56,11 +56,11 @@ func newSubmit(d Deps) *cobra.Command {
 stands after -- is the program with its arguments, as it is; --shell runs a
 script instead, and without either the image's own command runs.
 
-A job file (-f) says the same and more in YAML, with the arguments of the resource
-tpu_training_jobset as keys; flags win over it. Its JSON schema is published as
-docs/job.schema.json. --set KEY=VALUE adds an argument --KEY=VALUE to the command,
-or what KEY is an alias of: in the file, else in the context (tpuctl config set
---alias).
+A job file (-f) says the same in YAML, with the arguments of the resource
+tpu_training_jobset as keys, and what no flag says: storage, further jobs,
+placement, Pathways. Flags win over it. Its JSON schema is docs/job.schema.json.
+--set KEY=VALUE adds an argument --KEY=VALUE to the command, or what KEY is an
+alias of: in the file, else in the context (tpuctl config set --alias).
 
 The program finds RUN_ID, ATTEMPT (0 and up, over restarts) and, with
 --output-dir, OUTPUT_DIR in its environment.
