@@ -34,6 +34,17 @@ const (
 // TagLabel is the label of a tag.
 func TagLabel(tag string) (key, value string) { return tagPrefix + tag, tagValue }
 
+// CheckTag says what is wrong with a tag, or "".
+func CheckTag(tag string) string {
+	if tag == "" {
+		return "an empty tag"
+	}
+	for _, problem := range naming.LabelValue(tag) {
+		return fmt.Sprintf("%q: %s", tag, problem)
+	}
+	return ""
+}
+
 // TagsOf are the tags among labels, sorted.
 func TagsOf(labels map[string]string) []string {
 	var tags []string
@@ -129,11 +140,8 @@ func some(m map[string]string) map[string]string {
 func (j Job) labels(bad func(string, string, ...any)) map[string]string {
 	out := some(j.Labels)
 	for _, tag := range j.Tags {
-		for _, problem := range naming.LabelValue(tag) {
-			bad("tags", "%q: %s", tag, problem)
-		}
-		if tag == "" {
-			bad("tags", "an empty tag")
+		if problem := CheckTag(tag); problem != "" {
+			bad("tags", "%s", problem)
 		}
 		if out == nil {
 			out = map[string]string{}

@@ -247,8 +247,8 @@ not notice.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.note, "note", "", "a sentence about it; empty takes it away")
-	f.StringSliceVar(&o.tags, "tag", nil, "a word to find it by")
-	f.StringSliceVar(&o.untags, "untag", nil, "a tag to take away")
+	f.StringArrayVar(&o.tags, "tag", nil, "a word to find it by; several with commas")
+	f.StringArrayVar(&o.untags, "untag", nil, "a tag to take away; several with commas")
 	o.add(cmd, func(ctx context.Context, cluster Cluster, run training.Run) error {
 		return o.run(ctx, cluster, keyOf(run), cmd.Flags().Changed("note"))
 	})
@@ -277,11 +277,18 @@ func (o *annotateOptions) run(ctx context.Context, cluster Cluster, key types.Na
 			annotations[jobfile.AnnotationNote] = &o.note
 		}
 	}
-	for _, tag := range o.tags {
+	for flag, tags := range map[string][]string{"--tag": o.tags, "--untag": o.untags} {
+		for _, tag := range words(tags) {
+			if problem := jobfile.CheckTag(tag); problem != "" {
+				return exit.Usagef("%s: %s", flag, problem)
+			}
+		}
+	}
+	for _, tag := range words(o.tags) {
 		name, value := jobfile.TagLabel(tag)
 		labels[name] = &value
 	}
-	for _, tag := range o.untags {
+	for _, tag := range words(o.untags) {
 		name, _ := jobfile.TagLabel(tag)
 		labels[name] = nil
 	}
