@@ -259,6 +259,20 @@ func TestInterruptedBeforeTheSubmission(t *testing.T) {
 	}
 }
 
+// Nor does it wait for credentials that are looked for.
+func TestInterruptedWhileTheAccountIsLookedFor(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	d, acts, _, _ := acting(fake{})
+	over := make(chan struct{})
+	defer close(over)
+	d.Account = func(target.Options) string { cancel(); <-over; return "" }
+	d.Open = func(ctx context.Context, _ target.Options) (Cluster, error) { return nil, ctx.Err() }
+	err := runWith(ctx, newSubmit(d), append(slices.Clone(usual), "--queue", "q")...)
+	if want := "interrupted: no job research/train was created"; exit.Code(err) != exit.Interrupted || err.Error() != want || len(acts.done) > 0 {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
 // What was never sent needs no asking.
 func TestInterruptedBeforeItIsSent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -117,7 +117,7 @@ func (o *againOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spec, err := o.changed(next)
+	spec, err := o.changed(ctx, next)
 	if err != nil {
 		return err
 	}
@@ -180,9 +180,9 @@ func (o *againOptions) next(ctx context.Context, cluster Cluster, run training.R
 }
 
 // changed puts the flags over the job.
-func (o *againOptions) changed(next training.Spec) (training.Spec, error) {
+func (o *againOptions) changed(ctx context.Context, next training.Spec) (training.Spec, error) {
 	job := jobfile.From(next)
-	if account := jobfile.OwnerOf(o.Account(o.target)); account != "" {
+	if account := jobfile.OwnerOf(o.whose(ctx, o.target)); account != "" {
 		job.Owner = account
 	}
 	job, err := o.over(job)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
@@ -38,6 +39,20 @@ func (o *submission) closing(ctx context.Context, do func(context.Context) error
 		text = "interrupted" + o.fate.tell(ctx, err)
 	}
 	return &exit.CodeError{Code: exit.Interrupted, Err: errors.New(text)}
+}
+
+// whose is whom we work as, where that is known without asking the cluster.
+// Looking for it may mean to wait for this machine's network, which an interrupt
+// ends.
+func (d Deps) whose(ctx context.Context, t target.Options) string {
+	found := make(chan string, 1)
+	go func() { found <- d.Account(t) }()
+	select {
+	case account := <-found:
+		return account
+	case <-ctx.Done():
+		return ""
+	}
 }
 
 // tell says whether the job exists: the call that was under way may have had its

@@ -157,7 +157,7 @@ func (o *submission) run(ctx context.Context) error {
 	}
 	o.fate.name = spec.Namespace + "/" + spec.Name
 	if spec.Owner == "" {
-		spec.Owner = jobfile.OwnerOf(o.Account(o.target))
+		spec.Owner = jobfile.OwnerOf(o.whose(ctx, o.target))
 	}
 	open := job.Queue == ""
 	if o.dryRun == dryClient {
