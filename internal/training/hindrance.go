@@ -48,9 +48,15 @@ func (r *Run) hinder(ctx context.Context, c *kube.Client, js *jobset.JobSet, job
 			found = notStarted(ctx, c, r)
 		}
 	}
-	if found.reason != "" {
+	switch {
+	case found.reason == "":
+		return
+	case r.State == Restarting: // why it does stays the reason
+		r.Message = strings.TrimPrefix(strings.TrimRight(r.Message, ". ")+". "+found.message, ". ")
+	default:
 		r.Reason, r.Message = found.reason, found.message
 	}
+	r.Hindrance = found.reason
 }
 
 // silentAfter is how long Kueue may take to see a job before that is strange.

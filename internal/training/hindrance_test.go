@@ -175,6 +175,17 @@ func TestWhyPodsDoNotStart(t *testing.T) {
 	}
 }
 
+// A run that restarts keeps its reason, and says what is in the way as well.
+func TestWhyARestartTakesLong(t *testing.T) {
+	run := makeRun(t).admitted().jobs(1, 2, 0).wlCond(kueue.WorkloadPodsReady, false, kueue.WorkloadWaitForRecovery, "", 12)
+	called(run.wl, "research", "wl").Labels = map[string]string{queue.LabelJobUID: "uid"}
+	r, err := Get(t.Context(), fielded(run.js, run.wl, stuckPod("3", ReasonUnschedulable, "0/9 nodes are available")), "research", "train")
+	want := "a host failed or was lost; its pod is being replaced. host 0/3: no node takes its pod: 0/9 nodes are available"
+	if err != nil || r.State != Restarting || r.Reason != kueue.WorkloadWaitForRecovery || r.Hindrance != ReasonUnschedulable || r.Message != want {
+		t.Errorf("got %s (%s, %s: %s), %v", r.State, r.Reason, r.Hindrance, r.Message, err)
+	}
+}
+
 // Pods run from when all were ready, or not yet.
 func TestSinceWhenARunRuns(t *testing.T) {
 	waits := func(w *wrapper) *wrapper {

@@ -3,8 +3,6 @@ package training
 import (
 	"time"
 
-	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
-
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 )
 
@@ -41,7 +39,6 @@ const (
 	ReasonDisruption      = "Disruption"
 	ReasonFurtherJob      = "FurtherJobFailed" // one whose failure fails the run
 	ReasonCrash           = "Crash"
-	ReasonRecovery        = kueue.WorkloadWaitForRecovery // a host is being replaced
 	ReasonNotFound        = "NotFound"
 )
 
@@ -67,6 +64,9 @@ type Run struct {
 	Deleting bool   // somebody asked for its deletion
 	Reason   string // one CamelCase word, "" while all is well
 	Message  string // in full sentences, as the controller said it
+	// Hindrance is the reason why its pods are not made or do not start, found
+	// by Get; "" while nothing is known to be in their way.
+	Hindrance string
 
 	HostsWanted, HostsReady, HostsDone int
 

@@ -17,10 +17,10 @@ type progress struct {
 
 func (p *progress) tell(r training.Run) {
 	sign := progressLine(r)
-	if hindered(r) {
+	if r.Hindrance != "" {
 		// What the kubelet says goes to and fro; the reason and how far the
 		// hosts are is news.
-		sign = fmt.Sprint(r.State, r.Reason, r.HostsReady, r.HostsDone)
+		sign = fmt.Sprint(r.State, r.Reason, r.Hindrance, r.HostsReady, r.HostsDone)
 	}
 	if sign == p.said || p.quiet && p.said == "" && r.State == training.Running {
 		return
@@ -38,19 +38,8 @@ func progressLine(r training.Run) string {
 	if r.Reason != "" {
 		line += " (" + r.Reason + ")"
 	}
-	if r.Message != "" && (r.State == training.Pending || r.State == training.Failed || hindered(r)) {
+	if r.Message != "" && (r.State == training.Pending || r.State == training.Failed || r.Hindrance != "") {
 		line += ": " + r.Message
 	}
 	return line
-}
-
-// hindered tells whether something is in the way of the pods of an admitted run.
-func hindered(r training.Run) bool {
-	switch r.State {
-	case training.Admitted, training.Starting:
-		return r.Reason != ""
-	case training.Restarting:
-		return r.Reason != "" && r.Reason != training.ReasonCrash && r.Reason != training.ReasonDisruption && r.Reason != training.ReasonRecovery
-	}
-	return false
 }
