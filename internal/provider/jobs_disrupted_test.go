@@ -163,7 +163,7 @@ func (s jobsScene) refused() {
 			k + " nowhere" + on:                             "there is no such host",
 			k + " nowhere --cluster no-such-cluster":        "there is no cluster no-such-cluster; there are ",
 			k + " --job nobody" + on:                        "no pod of it runs",
-			k + " --job spot" + on:                          "no pod of it runs", // in namespace default
+			k + " --job spot -n default" + on:               "no pod of it runs",
 			k + " --job spot -n vision --slice 7" + on:      "no pod of it runs in slice 7",
 			k + " --job spot -n vision --host-index 3" + on: "no pod of it runs on host 3",
 			k + " " + s.controllersHost() + on:              "a controller; only hosts of jobs are disrupted",
