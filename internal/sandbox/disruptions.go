@@ -146,7 +146,7 @@ func (s *Sandbox) disrupt(ctx context.Context, d Disruption) ([]Disrupted, error
 			}
 		}
 		if len(hosts) == 0 {
-			return nil, &DisruptionError{fmt.Sprintf("the pods of job %s/%s are on no host yet", d.Namespace, d.Job)}
+			return nil, &DisruptionError{fmt.Sprintf("the pods of job %s are on no host yet", strings.TrimPrefix(d.Namespace+"/"+d.Job, "/"))}
 		}
 	}
 	var out []Disrupted
