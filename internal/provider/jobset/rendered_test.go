@@ -73,7 +73,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"a wrong kind", small(object{"slices": []any{1}}), "spec.slices: a number"},
 		{"a wrong word", small(object{"slices": "two"}), "spec.slices: a number"},
 		{"no slice", small(object{"accelerator": "h100"}), "h100"},
-		{"a bad name", small(object{"name": "Train"}), "lower case"},
+		{"a bad name", small(object{"name": "Train"}), "lowercase letters"},
 		{"bad dependencies", small(object{"starts_after": object{"a": "ready"}}), "no job here"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
