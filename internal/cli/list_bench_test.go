@@ -13,15 +13,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
@@ -140,6 +143,38 @@ func queueJobs(b *testing.B, w *worldOf, n int) {
 		}
 	}
 	b.Logf("queued %d jobs in %s", n, time.Since(began).Round(time.Second))
+	settle(b, w)
+	b.Logf("and Kueue had looked at them all after %s", time.Since(began).Round(time.Second))
+}
+
+// settle waits until the cluster does no more than stand: Kueue writes to every
+// job that it looks at, and thousands of them keep the API server busy for a
+// while. What is written then are leases.
+func settle(b *testing.B, w *worldOf) {
+	b.Helper()
+	const every, leases = 2 * time.Second, 20
+	revision := func() int64 {
+		var nothing corev1.ConfigMapList
+		if err := w.kube.List(b.Context(), &nothing, client.InNamespace("nowhere")); err != nil {
+			b.Fatal(err)
+		}
+		n, err := strconv.ParseInt(nothing.ResourceVersion, 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	for last, deadline := revision(), time.Now().Add(10*time.Minute); ; {
+		time.Sleep(every)
+		now := revision()
+		if now-last < leases {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.Fatalf("the cluster still writes %d times in %s", now-last, every)
+		}
+		last = now
+	}
 }
 
 func getWorkloads(b *testing.B, w *worldOf, encoding string) int64 {
