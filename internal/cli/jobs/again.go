@@ -121,6 +121,9 @@ func (o *againOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.called == run.Name && spec.Namespace == run.Namespace && !o.suffix {
+		return exit.Usagef("--name: %s is the job's own name: --replace deletes it and takes its name, and without either the new one is numbered", o.called)
+	}
 	o.fate.name = spec.Namespace + "/" + spec.Name
 	if o.suffix { // it is still to be numbered
 		o.fate.name = ""
@@ -182,9 +185,7 @@ func (o *againOptions) next(ctx context.Context, cluster Cluster, run training.R
 // changed puts the flags over the job.
 func (o *againOptions) changed(ctx context.Context, next training.Spec) (training.Spec, error) {
 	job := jobfile.From(next)
-	if account := jobfile.OwnerOf(o.whose(ctx, o.target)); account != "" {
-		job.Owner = account
-	}
+	job.Owner = jobfile.OwnerOf(o.whose(ctx, o.target)) // else look asks the cluster
 	job, err := o.over(job)
 	if err != nil {
 		return next, err

@@ -89,9 +89,11 @@ func TestRerunAndContinue(t *testing.T) {
 		"continue what is off":    {run: off, args: "continue train", fails: "let it run again: tpuctl resume research/train", code: exit.Failure},
 		"continue another run":    {run: over, args: "continue train --run-id x", fails: "keeps its run id", code: exit.Usage},
 		"a name and its taking":   {run: over, args: "rerun train --replace --name x", fails: "--replace takes the name of the old job", code: exit.Usage},
+		"its own name":            {run: over, args: "rerun train --name train", fails: "--name: train is the job's own name: --replace deletes it", code: exit.Usage},
+		"to go on in its name":    {run: over, args: "continue train --name train", fails: "--replace deletes it", code: exit.Usage},
 		"nobody":                  {run: over, args: "rerun", fails: "the job has no name", code: exit.Usage},
 		"nobody there":            {run: over, args: "continue tarin", fails: "there is no job tarin", code: exit.Failure},
-		"a name that cannot be":   {run: over, args: "rerun train --name X", fails: `NAME: "X" cannot name a job`, code: exit.Usage},
+		"a name that cannot be":   {run: over, args: "rerun train --name X", fails: `--name: "X" cannot name a job`, code: exit.Usage},
 		"a flag that cannot be":   {run: over, args: "rerun train --slices 0", fails: "--slices: 0; a job needs", code: exit.Usage},
 		"another's name is taken": {run: over, args: "rerun train --name x", submit: []error{taken(false)}, did: []string{"submit research/x to q, rehearsal false"}, fails: "nothing was changed", code: exit.Failure},
 	}
@@ -117,6 +119,29 @@ func TestRerunAndContinue(t *testing.T) {
 				t.Errorf("said %q", out())
 			}
 		})
+	}
+}
+
+// A job that is made again is of whoever does it: not of its old owner, also
+// where only the cluster knows who that is.
+func TestOwnerOfAJobMadeAgain(t *testing.T) {
+	over := run("research", "train", training.Failed)
+	for name, tt := range map[string]struct{ here, there, args, want string }{
+		"known here":  {here: "bob@example.com", there: "else", want: "bob-example.com"},
+		"known there": {there: "sandbox-admin", want: "sandbox-admin"},
+		"nobody":      {},
+		"said":        {here: "bob", there: "else", args: " --owner ada", want: "ada"},
+	} {
+		for verb, of := range map[string]func(Deps) *cobra.Command{"rerun": newRerun, "continue": newContinue} {
+			d, acts, _, _ := acting(fake{runs: []training.Run{over}, account: tt.there})
+			d.Account = func(target.Options) string { return tt.here }
+			if err := clitest.Run(of(d), strings.Fields("train"+tt.args)...); err != nil {
+				t.Fatal(err)
+			}
+			if acts.spec.Owner != tt.want {
+				t.Errorf("%s, %s: the owner is %q, want %q", verb, name, acts.spec.Owner, tt.want)
+			}
+		}
 	}
 }
 
@@ -183,7 +208,7 @@ func TestRun(t *testing.T) {
 		tells  string
 	}{
 		"succeeds":        {last: at(training.Succeeded), tells: "Submitted research/train: 1 x v5litepod-16 in queue q\nresearch/train: Running\nresearch/train: Succeeded\n"},
-		"is there":        {last: at(training.Succeeded), submit: []error{taken(true)}, tells: "Unchanged: there is already research/train: 1 x v5litepod-16 in queue q\n"},
+		"is there":        {last: at(training.Succeeded), submit: []error{taken(true)}, tells: "Unchanged: there is already research/train: 1 x v5litepod-16 in queue q (Running)\n"},
 		"fails":           {last: failed, code: 42, tells: "slice 1, host 2 ended with exit code 42"},
 		"nobody knows":    {last: lost, code: exit.Unsuccessful},
 		"is cancelled":    {last: cancelled, code: exit.Unsuccessful},

@@ -193,6 +193,9 @@ func (o *specFlags) where(field string) string {
 	if line := o.lines.Of(field); line > 0 && !given {
 		return jobfile.At(o.fileName(), line, field)
 	}
+	if name == "NAME" && o.flags != nil && o.flags.Changed("name") { // of a job made from another
+		return "--name"
+	}
 	if name == "NAME" || strings.Contains(name, " after ") {
 		return name
 	}

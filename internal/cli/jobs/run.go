@@ -39,7 +39,7 @@ Exit codes: 0 it succeeded; else the exit code of the host that failed first, or
 // follow prints the logs of the job, and ends as it does.
 func (o *runOptions) follow(ctx context.Context, cluster Cluster, spec training.Spec, what string) error {
 	path := spec.Namespace + "/" + spec.Name
-	fmt.Fprintln(o.Streams.Err, submittedLine(what, spec))
+	fmt.Fprintln(o.Streams.Err, o.submittedLine(what, spec))
 	if console := cluster.Console(spec.Namespace, spec.Name); console != "" {
 		fmt.Fprintln(o.Streams.Err, "Its logs in the console: "+console)
 	}

@@ -34,6 +34,7 @@ type submission struct {
 	suffix  bool
 	unasked bool // without a preflight
 	fate    fate
+	found   *training.Run // this very job, where it was there already
 	// then follows a job that was submitted, instead of telling of it.
 	then func(ctx context.Context, cluster Cluster, spec training.Spec, what string) error
 }
@@ -67,7 +68,8 @@ The program finds RUN_ID, ATTEMPT (0 and up, over restarts) and, with
 
 Submitting the same job again changes nothing and says so. A name that another
 job has is refused, unless --suffix chooses a free one (NAME-2, NAME-3, ...) or
---replace deletes the other job first. When the command is interrupted, it says
+--replace deletes the other job first. With --suffix each submission is a job of
+its own: look at tpuctl list before repeating one that was killed. When the command is interrupted, it says
 whether the job is there.
 
 Before it submits, the command looks whether anything is in the way: the
@@ -290,6 +292,9 @@ func (o *submission) submit(ctx context.Context, cluster Cluster, spec training.
 			}
 		case taken.Same:
 			o.fate.there = "was there already"
+			if had, err := cluster.Get(ctx, spec.Namespace, spec.Name); err == nil {
+				o.found = &had
+			}
 			return o.submitted(ctx, cluster, spec, "Unchanged: there is already")
 		case o.replace:
 			return fmt.Errorf("%w: --dry-run=%s cannot have it checked under a name that is taken, and deletes nothing; --dry-run=%s prints it", err, dryServer, dryClient)
@@ -322,6 +327,7 @@ func (o *submission) exists(ctx context.Context, cluster Cluster, spec training.
 	state := ""
 	if had, err := cluster.Get(ctx, spec.Namespace, spec.Name); err == nil {
 		if o.dryRun != "" && had.Annotations[training.AnnotationSpecHash] == spec.Hash() {
+			o.found = &had
 			return o.submitted(ctx, cluster, spec, "Unchanged: there is already")
 		}
 		state = fmt.Sprintf(", made from another specification (%s)", had.State)
@@ -329,11 +335,20 @@ func (o *submission) exists(ctx context.Context, cluster Cluster, spec training.
 	return fmt.Errorf("%w%s; nothing was changed.\nChoose another name, or --suffix to have it numbered, or --replace to delete that job first", err, state)
 }
 
-// submittedLine is the one line that says what was submitted, and where to.
-func submittedLine(what string, spec training.Spec) string {
+// submittedLine is the one line that says what was submitted, and where to. Of a
+// job that was there already it says also its state and, where nothing more comes
+// of it, how it is run again.
+func (o *submission) submittedLine(what string, spec training.Spec) string {
 	line := fmt.Sprintf("%s %s/%s: %d x %s", what, spec.Namespace, spec.Name, spec.Slices, spec.Slice.Name)
 	if spec.Queue != "" {
 		line += " in queue " + spec.Queue
+	}
+	if o.found == nil {
+		return line
+	}
+	line += fmt.Sprintf(" (%s)", o.found.State)
+	if o.found.Over() {
+		line += "\nIt has ended: tpuctl rerun " + pathOf(*o.found) + " runs it again"
 	}
 	return line
 }
@@ -346,7 +361,7 @@ func (o *submission) submitted(ctx context.Context, cluster Cluster, spec traini
 	path := spec.Namespace + "/" + spec.Name
 	console := cluster.Console(spec.Namespace, spec.Name)
 	v := output.View{Names: []string{path}, Page: func(w io.Writer, _ bool) error {
-		text := fmt.Sprintf("%s\nSee it: tpuctl status %s\n", submittedLine(what, spec), path)
+		text := fmt.Sprintf("%s\nSee it: tpuctl status %s\n", o.submittedLine(what, spec), path)
 		if console != "" {
 			text += "Its logs in the console: " + console + "\n"
 		}
