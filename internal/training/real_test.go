@@ -275,55 +275,68 @@ func TestJobsOnTheRealControllers(t *testing.T) {
 func brieflyListed(ctx context.Context, t *testing.T, cl *kube.Client) {
 	t.Helper()
 	queries := []training.Query{{}, {Namespace: "research", Queue: "research"}, {Labels: map[string]string{"team": "a"}}, {Owner: "nobody"}}
-	for name, cl := range map[string]*kube.Client{"our columns": cl, "JobSet's columns alone": withoutColumns(t, cl)} {
-		t.Run(name, func(t *testing.T) { brieflyListedBy(ctx, t, cl, queries) })
+	clients := map[string]*kube.Client{
+		// The table says everything: the jobs' metadata is most of what a long
+		// list would transfer.
+		"our columns": through(t, cl, func(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/jobsets") && !strings.Contains(r.Header.Get("Accept"), "as=Table") && r.URL.Query().Get("limit") == "" {
+				t.Errorf("%s was read as %s", r.URL, r.Header.Get("Accept"))
+			}
+			return next.RoundTrip(r)
+		}),
+		"JobSet's columns alone": through(t, cl, withoutColumns),
+	}
+	for name, brief := range clients {
+		t.Run(name, func(t *testing.T) { brieflyListedBy(ctx, t, cl, brief, queries) })
 	}
 }
 
-// withoutColumns is a client of the same cluster as if somebody else had
-// installed JobSet.
-func withoutColumns(t *testing.T, cl *kube.Client) *kube.Client {
+// through is a client of the same cluster whose requests send carries out.
+func through(t *testing.T, cl *kube.Client, send func(http.RoundTripper, *http.Request) (*http.Response, error)) *kube.Client {
 	t.Helper()
 	cfg := rest.CopyConfig(cl.Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			resp, err := next.RoundTrip(r)
-			if err != nil || !strings.Contains(r.Header.Get("Accept"), "as=Table") {
-				return resp, err
-			}
-			defer resp.Body.Close()
-			var table metav1.Table
-			if err := json.NewDecoder(resp.Body).Decode(&table); err != nil {
-				return nil, err
-			}
-			upstream := len(table.ColumnDefinitions) - len(training.Columns())
-			table.ColumnDefinitions = table.ColumnDefinitions[:upstream]
-			for i := range table.Rows {
-				table.Rows[i].Cells = table.Rows[i].Cells[:upstream]
-			}
-			text, err := json.Marshal(table)
-			resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-			return resp, err
-		})
+		return roundTrip(func(r *http.Request) (*http.Response, error) { return send(next, r) })
 	})
-	without, err := kube.ForConfig(cl.Name, cfg)
+	other, err := kube.ForConfig(cl.Name, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return without
+	return other
+}
+
+// withoutColumns answers as if somebody else had installed JobSet.
+func withoutColumns(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	resp, err := next.RoundTrip(r)
+	if err != nil || !strings.Contains(r.Header.Get("Accept"), "as=Table") {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	var table metav1.Table
+	if err := json.NewDecoder(resp.Body).Decode(&table); err != nil {
+		return nil, err
+	}
+	upstream := len(table.ColumnDefinitions) - len(training.Columns())
+	table.ColumnDefinitions = table.ColumnDefinitions[:upstream]
+	for i := range table.Rows {
+		table.Rows[i].Cells = table.Rows[i].Cells[:upstream]
+	}
+	text, err := json.Marshal(table)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return resp, err
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func brieflyListedBy(ctx context.Context, t *testing.T, cl *kube.Client, queries []training.Query) {
+func brieflyListedBy(ctx context.Context, t *testing.T, cl, brief *kube.Client, queries []training.Query) {
 	t.Helper()
 	for _, q := range queries {
 		// What stands may change between two looks: once they agree they do.
 		var diff string
 		if err := until(ctx, func() bool {
-			got, ok, err := training.Brief(ctx, cl, q, map[string]bool{})
+			got, ok, err := training.Brief(ctx, brief, q, map[string]bool{})
 			if err != nil || !ok {
 				diff = fmt.Sprint("not brief: ", ok, err)
 				return false
