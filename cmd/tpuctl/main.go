@@ -20,10 +20,11 @@ var version = "dev"
 const growth = 400
 
 func main() {
-	if os.Getenv("GOGC") == "" && !slices.Contains(os.Args, "sandbox") {
+	sandbox := slices.Contains(os.Args, "sandbox")
+	if os.Getenv("GOGC") == "" && !sandbox {
 		debug.SetGCPercent(growth)
 	}
-	ctx, stop := interrupt.Context()
+	ctx, stop := interrupt.Context(sandbox) // a sandbox ends its processes
 	code := cli.Main(ctx, os.Args[1:], term.System(), tpuversion.Build{Version: version, Details: cli.Details})
 	stop()
 	os.Exit(code)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -438,5 +439,39 @@ func TestDelete(t *testing.T) {
 				t.Errorf("what was asked: %s", diff)
 			}
 		})
+	}
+}
+
+// silent is a terminal on which nobody types, or a pipe without an end.
+type silent struct {
+	read context.CancelFunc // called when somebody waits for it
+	end  <-chan struct{}
+}
+
+func (s silent) Read([]byte) (int, error) {
+	s.read()
+	<-s.end
+	return 0, io.EOF
+}
+
+// Ctrl-C ends a command that waits for an answer or for a file.
+func TestInterruptedReading(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cmd  func(Deps) *cobra.Command
+		args []string
+		want string
+	}{
+		"delete": {newDelete, []string{"train"}, "interrupted: nothing was deleted"},
+		"submit": {newSubmit, []string{"-f", "-"}, "interrupted: no job was created"},
+	} {
+		f := sample()
+		f.acts = &acts{}
+		d, acts, _, _ := acting(f)
+		ctx, cancel := context.WithCancel(t.Context())
+		d.Streams.In, d.Streams.Asks = silent{cancel, t.Context().Done()}, true
+		err := runWith(ctx, tt.cmd(d), tt.args...)
+		if exit.Code(err) != exit.Interrupted || err.Error() != tt.want || len(acts.done) > 0 {
+			t.Errorf("%s: %v (exit code %d), %v", name, err, exit.Code(err), acts.done)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -126,14 +125,14 @@ func (o *deleteOptions) run(ctx context.Context, names []string) error {
 			return nil
 		}
 	}
-	if err := o.confirm(doomed); err != nil {
+	if err := o.confirm(ctx, doomed); err != nil {
 		return err
 	}
 	return o.remove(ctx, cluster, doomed)
 }
 
 // confirm asks about jobs that have not ended.
-func (o *deleteOptions) confirm(doomed []training.Run) error {
+func (o *deleteOptions) confirm(ctx context.Context, doomed []training.Run) error {
 	alive, width := 0, 0
 	for _, r := range doomed {
 		width = max(width, len(pathOf(r)))
@@ -160,7 +159,11 @@ func (o *deleteOptions) confirm(doomed []training.Run) error {
 		return exit.Usagef("nothing was deleted: there is no terminal to ask on; --yes does not ask")
 	}
 	fmt.Fprint(o.Streams.Err, "Delete? [y/N] ")
-	answer, _ := bufio.NewReader(o.Streams.In).ReadString('\n') // no answer is no
+	answer, _ := o.Streams.Answer(ctx) // no answer is no
+	if ctx.Err() != nil {
+		fmt.Fprintln(o.Streams.Err)
+		return &exit.CodeError{Code: exit.Interrupted, Err: errors.New("interrupted: nothing was deleted")}
+	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
@@ -44,7 +45,10 @@ type specFlags struct {
 
 // add gives cmd the flags of a job.
 func (o *specFlags) add(cmd *cobra.Command) {
-	o.reader = jobfile.Reader{File: os.ReadFile, Variable: os.LookupEnv}
+	o.reader = jobfile.Reader{
+		File:     func(name string) ([]byte, error) { return term.File(cmd.Context(), name) },
+		Variable: os.LookupEnv,
+	}
 	f := cmd.Flags()
 	o.flags = f
 	f.StringVarP(&o.namespace, "namespace", "n", "", `the job's namespace (the context's by default, env TPU_NAMESPACE, "default")`)

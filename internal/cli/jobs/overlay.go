@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -14,7 +13,7 @@ import (
 
 // job is the job of the file, if there is one, under the flags. It says of all
 // of them what is wrong.
-func (o *specFlags) job(in io.Reader) (jobfile.Job, error) {
+func (o *specFlags) job(in func() ([]byte, error)) (jobfile.Job, error) {
 	if o.jobFile == "" {
 		return o.over(jobfile.Job{})
 	}
@@ -23,7 +22,7 @@ func (o *specFlags) job(in io.Reader) (jobfile.Job, error) {
 		at = "stdin" // what it names is in the current folder
 		reader.File = func(name string) ([]byte, error) {
 			if name == "stdin" {
-				return io.ReadAll(in)
+				return in()
 			}
 			return o.reader.File(name)
 		}

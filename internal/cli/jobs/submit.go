@@ -144,7 +144,7 @@ func (o *submission) check() error {
 }
 
 func (o *submission) run(ctx context.Context) error {
-	job, err := o.job(o.Streams.In)
+	job, err := o.job(func() ([]byte, error) { return o.Streams.Input(ctx) })
 	if err != nil {
 		return err
 	}

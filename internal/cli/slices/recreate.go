@@ -1,7 +1,6 @@
 package slices
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +85,7 @@ func (o *recreate) run(ctx context.Context, names []string) error {
 	if err := o.occupy(ctx, all); err != nil {
 		return err
 	}
-	if err := o.confirm(cluster, all); err != nil {
+	if err := o.confirm(ctx, cluster, all); err != nil {
 		return err
 	}
 	errs := make([]error, len(all))
@@ -125,7 +124,7 @@ func (o *recreate) occupy(ctx context.Context, all []doomed) error {
 }
 
 // confirm shows what will be deleted, and asks.
-func (o *recreate) confirm(cluster gke.ClusterName, all []doomed) error {
+func (o *recreate) confirm(ctx context.Context, cluster gke.ClusterName, all []doomed) error {
 	o.say("On cluster %s, these slices are deleted and made again:\n", cluster)
 	for _, d := range all {
 		runs := "no job"
@@ -138,7 +137,11 @@ func (o *recreate) confirm(cluster gke.ClusterName, all []doomed) error {
 		return nil
 	}
 	o.say("Where capacity is scarce they may not come back soon. Go on? Only yes is taken: ")
-	line, err := bufio.NewReader(o.streams.In).ReadString('\n')
+	line, err := o.streams.Answer(ctx)
+	if ctx.Err() != nil {
+		o.say("\n")
+		return &exit.CodeError{Code: exit.Interrupted, Err: errors.New("interrupted: nothing was done")}
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading the answer: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/gke"
 	"github.com/tpu-training/terraform-provider-tpu/internal/kube"
 )
@@ -22,7 +23,7 @@ func fromKubeconfig(ctx context.Context, o Options) (*kube.Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.KubeContext})
-	raw, err := config.RawConfig()
+	raw, err := term.Await(ctx, config.RawConfig) // a shell may hand it over by a pipe
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig %s: %w", files(rules), err)
 	}
