@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -45,7 +46,11 @@ const (
 // its queue does not count it among those that wait. namespaces are some that
 // have such jobs.
 func brief(ctx context.Context, c *kube.Client, q Query, namespaces map[string]bool) (runs []Run, ok bool, err error) {
-	b := &briefing{c: c, q: q, columns: map[client.ObjectKey]columns{}, holds: map[string]bool{}, unseen: map[string]bool{}, sets: map[string]*jobset.JobSet{}}
+	chosen, err := q.selector()
+	if err != nil {
+		return nil, false, err
+	}
+	b := &briefing{c: c, q: q, chosen: chosen, columns: map[client.ObjectKey]columns{}, holds: map[string]bool{}, unseen: map[string]bool{}, sets: map[string]*jobset.JobSet{}}
 	var work errgroup.Group
 	work.Go(func() error { return b.names(ctx, namespaces) })
 	work.Go(func() error { return b.holders(ctx) })
@@ -74,8 +79,9 @@ func unlessUnsupported(err error) error {
 }
 
 type briefing struct {
-	c *kube.Client
-	q Query
+	c      *kube.Client
+	q      Query
+	chosen labels.Selector // of q
 
 	metas  []metav1.PartialObjectMetadata
 	holds  map[string]bool // quota, by the uid of the job; also once it has ended
@@ -140,7 +146,7 @@ func (b *briefing) metadata(ctx context.Context, known map[string]bool) error {
 	}
 	var page metav1.PartialObjectMetadataList
 	page.SetGroupVersionKind(jobset.GroupVersion.WithKind("JobSetList"))
-	if err := list(ctx, b.c, &page, b.q.options()...); err != nil {
+	if err := list(ctx, b.c, &page, b.q.options(b.chosen)...); err != nil {
 		_ = work.Wait()
 		return err
 	}
@@ -169,8 +175,8 @@ func (b *briefing) table(ctx context.Context, namespace string) ([]columns, erro
 	}
 	request := raw.Get().AbsPath(path...).
 		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Param("includeObject", string(metav1.IncludeNone))
-	if s := b.q.selector(); !s.Empty() {
-		request = request.Param("labelSelector", s.String())
+	if !b.chosen.Empty() {
+		request = request.Param("labelSelector", b.chosen.String())
 	}
 	var table metav1.Table
 	text, err := request.DoRaw(ctx)

@@ -3,6 +3,7 @@ package training
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,23 +29,30 @@ type Query struct {
 	Whole bool
 }
 
-func (q Query) selector() labels.Selector {
-	set := labels.Set{}
-	for k, v := range q.Labels {
-		set[k] = v
+// selector is refused where a label is none: text that is no value would say
+// something else to the server.
+func (q Query) selector() (labels.Selector, error) {
+	all, err := labels.ValidatedSelectorFromSet(q.Labels)
+	if err != nil {
+		return nil, fmt.Errorf("choosing jobs by labels: %w", err)
 	}
-	for k, v := range map[string]string{queue.LabelQueueName: q.Queue, LabelOwner: q.Owner, LabelExperiment: q.Experiment} {
-		if v != "" {
-			set[k] = v
+	for key, value := range map[string]string{queue.LabelQueueName: q.Queue, LabelOwner: q.Owner, LabelExperiment: q.Experiment} {
+		if value == "" {
+			continue
 		}
+		one, err := labels.NewRequirement(key, selection.Equals, []string{value})
+		if err != nil {
+			return nil, fmt.Errorf("choosing jobs by the label %s: %w", key, err)
+		}
+		all = all.Add(*one)
 	}
-	return labels.SelectorFromSet(set)
+	return all, nil
 }
 
-func (q Query) options() []client.ListOption {
+func (q Query) options(chosen labels.Selector) []client.ListOption {
 	o := []client.ListOption{client.InNamespace(q.Namespace)}
-	if s := q.selector(); !s.Empty() {
-		o = append(o, client.MatchingLabelsSelector{Selector: s})
+	if !chosen.Empty() {
+		o = append(o, client.MatchingLabelsSelector{Selector: chosen})
 	}
 	if q.Name != "" {
 		o = append(o, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, q.Name)})
@@ -70,7 +78,11 @@ const few = 100
 // hold quota.
 func Select(ctx context.Context, c *kube.Client, q Query) (Listing, error) {
 	var first jobset.JobSetList
-	options := q.options()
+	chosen, err := q.selector()
+	if err != nil {
+		return Listing{}, err
+	}
+	options := q.options(chosen)
 	if !q.Whole {
 		options = append(options, client.Limit(few))
 	}
@@ -89,7 +101,7 @@ func Select(ctx context.Context, c *kube.Client, q Query) (Listing, error) {
 		q.Whole = true
 		return Select(ctx, c, q)
 	}
-	workloads, err := workloadsOf(ctx, c, q, first.Items)
+	workloads, err := workloadsOf(ctx, c, q, chosen.Empty(), first.Items)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -132,8 +144,8 @@ const perSelector = 50
 
 // workloadsOf are the Workloads of jobs, by the job's uid. Where the server
 // chose the jobs, it is asked for theirs alone.
-func workloadsOf(ctx context.Context, c *kube.Client, q Query, sets []jobset.JobSet) (map[string]*kueue.Workload, error) {
-	if len(sets) > 0 && q.Name == "" && (q.selector().Empty() || len(sets) > few) {
+func workloadsOf(ctx context.Context, c *kube.Client, q Query, anyLabels bool, sets []jobset.JobSet) (map[string]*kueue.Workload, error) {
+	if len(sets) > 0 && q.Name == "" && (anyLabels || len(sets) > few) {
 		byJob := map[string]*kueue.Workload{}
 		var page kueue.WorkloadList
 		err := c.Pages(ctx, &page, "in "+cmp.Or(q.Namespace, "all namespaces"), func() error {

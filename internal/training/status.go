@@ -275,6 +275,14 @@ func kueueState(js *jobset.JobSet, wl *kueue.Workload) (State, string, string) {
 		return "", "", ""
 	}
 	reserved := meta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadQuotaReserved)
+	if isTrue(evicted) && strings.HasPrefix(evicted.Reason, kueue.WorkloadDeactivated) {
+		// It is active again: that it was not holds it back no longer, though
+		// Kueue leaves the condition until it has quota.
+		if reserved != nil && reserved.Message == evicted.Message {
+			reserved = nil // said when it was deactivated
+		}
+		evicted = nil
+	}
 	switch {
 	case isTrue(reserved):
 		message := "quota is reserved; admission checks are not done"

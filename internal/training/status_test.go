@@ -116,6 +116,16 @@ func TestState(t *testing.T) {
 		{"suspended by its user", makeRun(t).inactive().wlCond(kueue.WorkloadEvicted, true, kueue.WorkloadDeactivated, "The workload is deactivated", 9),
 			want{Suspended, ReasonUserSuspended, 0, 0}},
 		{"suspended before it was admitted", makeRun(t).inactive(), want{Suspended, ReasonUserSuspended, 0, 0}},
+		{"resumed, and waits for quota", makeRun(t).wlCond(kueue.WorkloadQuotaReserved, false, kueue.WorkloadQuotaReservedReasonWaitingForQuota, "need 16 more", 3).
+			wlCond(kueue.WorkloadEvicted, true, kueue.WorkloadDeactivated, "The workload is deactivated", 9).
+			wlCond(kueue.WorkloadRequeued, true, kueue.WorkloadReactivated, "The workload was reactivated", 12),
+			want{Pending, kueue.WorkloadQuotaReservedReasonWaitingForQuota, 0, 0}},
+		{"resumed a moment ago", makeRun(t).wlCond(kueue.WorkloadQuotaReserved, false, kueue.WorkloadPending, "The workload is deactivated", 9).
+			wlCond(kueue.WorkloadEvicted, true, kueue.WorkloadDeactivated, "The workload is deactivated", 9),
+			want{Pending, kueue.WorkloadPending, 0, 0}},
+		{"resumed after Kueue had given it up", makeRun(t).wlCond(kueue.WorkloadQuotaReserved, false, kueue.WorkloadQuotaReservedReasonWaitingForQuota, "need 16 more", 3).
+			wlCond(kueue.WorkloadEvicted, true, "DeactivatedDueToRequeuingLimitExceeded", "limit", 9),
+			want{Pending, kueue.WorkloadQuotaReservedReasonWaitingForQuota, 0, 0}},
 		{"given up by Kueue", makeRun(t).inactive().wlCond(kueue.WorkloadEvicted, true, "DeactivatedDueToRequeuingLimitExceeded", "limit", 9),
 			want{Suspended, kueue.WorkloadRequeuingLimitExceeded, 0, 0}},
 		{"out of time", makeRun(t).inactive().wlCond(kueue.WorkloadEvicted, true, "DeactivatedDueToMaximumExecutionTimeExceeded", "too long", 9),

@@ -337,6 +337,42 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// silent is a cluster that never answers.
+type silent struct{ fake }
+
+func (silent) Get(ctx context.Context, _, _ string) (training.Run, error) {
+	<-ctx.Done()
+	return training.Run{}, ctx.Err()
+}
+
+func (silent) Select(ctx context.Context, _ training.Query) (training.Listing, error) {
+	<-ctx.Done()
+	return training.Listing{}, ctx.Err()
+}
+
+// The time of --timeout begins with the command.
+func TestWaitEndsInTime(t *testing.T) {
+	d, _, _, _ := acting(sample())
+	d.Open = func(context.Context, target.Options) (Cluster, error) { return silent{}, nil }
+	for _, name := range []string{"train", "research/train"} {
+		err := clitest.Run(newWait(d), name, "--timeout", "10ms")
+		if want := "the --timeout has passed (10ms): looking for job " + name; exit.Code(err) != exit.TimedOut || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("a server that does not answer: %v (exit code %d), want %q", err, exit.Code(err), want)
+		}
+	}
+	f := sample()
+	f.acts = &acts{} // nothing is read while it waits
+	d, _, _, _ = acting(f)
+	err := clitest.Run(newWait(d), "train", "--timeout", "1ms")
+	if want := "the --timeout has passed (1ms): job research/train is Running; it goes on"; exit.Code(err) != exit.TimedOut || err.Error() != want {
+		t.Errorf("no time: %v (exit code %d), want %q", err, exit.Code(err), want)
+	}
+	err = clitest.Run(newWait(d), "no-such-job", "--for", "runnin")
+	if want := `--for: "runnin"; want admitted, running or completed; did you mean running?`; exit.Code(err) != exit.Usage || err.Error() != want {
+		t.Errorf("a slip of the pen: %v (exit code %d), want %q", err, exit.Code(err), want)
+	}
+}
+
 func TestSuspendAndResume(t *testing.T) {
 	off := run("research", "off", training.Suspended)
 	off.Reason = training.ReasonUserSuspended
@@ -406,6 +442,11 @@ func TestDelete(t *testing.T) {
 			asks: "This deletes 3 jobs, and ends 2 of them:\n  research/train        Running     2 x v5litepod-16\n  research/wait-for-it  Pending     2 x v5litepod-16\n  vision/eval           Succeeded   2 x v5litepod-16\nDelete? [y/N] "},
 		"by tag":                   {args: "--tag bad --state succeeded", did: []string{"delete vision/eval uid-eval"}},
 		"no tag":                   {args: "--tag a=b", fails: "--label KEY=VALUE chooses by a label", code: exit.Usage},
+		"a label that is not":      {args: "--label sweep!=lr --state succeeded --yes", fails: `--label: the key "sweep!"`, code: exit.Usage},
+		"several values":           {args: "--label sweep=lr,n=1 --yes", fails: `--label: the value "lr,n=1" of sweep`, code: exit.Usage},
+		"a term of a selector":     {args: "--label 'sweep in (lr,bs)' --yes", fails: "want KEY=VALUE", code: exit.Usage},
+		"two equal signs":          {args: "--label sweep==lr --yes", fails: `the value "=lr"`, code: exit.Usage},
+		"a tag that is none":       {args: "--tag !bad --yes", fails: "--tag: \"!bad\"", code: exit.Usage},
 		"no name, of the only job": {args: "''", fails: "a job's name is empty", code: exit.Usage},
 		"half a path":              {args: "research/", fails: "is no job's name", code: exit.Usage},
 		"no namespace":             {args: "--state succeeded -n ''", fails: "--namespace is empty", code: exit.Usage},

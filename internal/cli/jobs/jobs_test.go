@@ -270,6 +270,31 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
+// What the server would read as further terms is refused, and an account is
+// found by the owner that submit makes of it.
+func TestListRefusesSelectors(t *testing.T) {
+	for _, tt := range []struct{ flag, value, want string }{
+		{"--label", "sweep=bs,foo", `the value "bs,foo" of sweep`},
+		{"--label", "sweep in (lr,bs)", "want KEY=VALUE"},
+		{"--label", "sweep!=lr", `the key "sweep!"`},
+		{"--owner", "a,foo", "want one owner or account"},
+		{"--owner", "@", "want one owner or account"},
+		{"--experiment", "e1,!foo", `--experiment: "e1,!foo"`},
+		{"--queue", "research,foo", `--queue: "research,foo"`},
+	} {
+		d, _ := deps(sample(), 0, false)
+		if err := clitest.Run(newList(d), tt.flag, tt.value); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %s: %v (exit code %d), want %q", tt.flag, tt.value, err, exit.Code(err), tt.want)
+		}
+	}
+	f := sample()
+	f.runs[0].Owner = jobfile.OwnerOf("ada@example.com")
+	d, out := deps(f, 0, false)
+	if err := clitest.Run(newList(d), "--owner", "ada@example.com", "-o", "name"); err != nil || out() != "research/train\n" {
+		t.Errorf("%q, %v", out(), err)
+	}
+}
+
 func TestAnEmptyListIsAnArray(t *testing.T) {
 	d, out := deps(fake{}, 0, false)
 	if err := clitest.Run(newList(d), "-o", "json"); err != nil {

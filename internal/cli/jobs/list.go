@@ -60,7 +60,7 @@ all the same, which takes longer. tpuctl status says why one job waits.`,
 	f.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "all namespaces, whatever the context says")
 	f.StringSliceVar(&o.states, "state", nil, "only these states: "+states())
 	f.StringVar(&o.queue, "queue", "", "only jobs of this queue")
-	f.StringVar(&o.owner, "owner", "", "only jobs of this owner")
+	f.StringVar(&o.owner, "owner", "", "only jobs of this owner, or account")
 	f.StringVar(&o.experiment, "experiment", "", "only jobs of this experiment")
 	f.StringArrayVarP(&o.labels, "label", "l", nil, "KEY=VALUE: only jobs with this label")
 	f.StringSliceVar(&o.tags, "tag", nil, "only jobs with this tag")
@@ -95,11 +95,14 @@ func (o *listOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	q := training.Query{
-		Namespace: o.namespace, Queue: o.queue, Owner: o.owner, Experiment: o.experiment,
-		Labels: selected(o.labels, o.tags, func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }),
+		Namespace: o.namespace, Queue: o.queue, Owner: ownedBy(o.owner, bad), Experiment: o.experiment,
+		Labels: selected(o.labels, o.tags, bad),
 		Whole:  o.format == output.Wide || o.format.Structured(),
 	}
+	place("--queue", o.queue, bad)
+	place("--experiment", o.experiment, bad)
 	if o.watch && o.format != output.TableFormat && o.format != output.Wide && o.format != output.Name {
 		problems = append(problems, fmt.Sprintf("--watch prints lines: not with -o %s", o.format))
 	}

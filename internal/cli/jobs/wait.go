@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/near"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
@@ -42,24 +44,45 @@ ended without success, 1 anything else.`,
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(training.Levels[1:], cobra.ShellCompDirectiveNoFileComp))
 	output.AddFlag(cmd, &o.format)
 	o.add(cmd, o.run)
+	inner := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		if o.timeout == 0 {
+			return inner(cmd, args)
+		}
+		ctx, cancel := context.WithTimeoutCause(cmd.Context(), o.timeout, errTimeout)
+		defer cancel()
+		cmd.SetContext(ctx)
+		err := inner(cmd, args)
+		var said *exit.CodeError
+		if err != nil && errors.Is(context.Cause(ctx), errTimeout) && !errors.As(err, &said) { // it was not found by then
+			return &exit.CodeError{Code: exit.TimedOut, Err: fmt.Errorf("%w (%s): looking for job %s: %w", errTimeout, o.timeout, args[0], err)}
+		}
+		return err
+	}
 	return cmd
 }
 
-func (o *waitOptions) run(ctx context.Context, cluster Cluster, run training.Run) error {
-	level := training.Level(o.level)
+// check refuses flags before the job is looked for.
+func (o *waitOptions) check() error {
+	levels := training.Levels[1:]
 	switch {
-	case level != training.LevelAdmitted && level != training.LevelRunning && level != training.LevelCompleted:
-		return exit.Usagef("--for: %q; want admitted, running or completed", o.level)
+	case !slices.Contains(levels, o.level):
+		return exit.Usagef("--for: %q; want admitted, running or completed%s", o.level, near.Hint(o.level, levels))
 	case o.timeout < 0:
 		return exit.Usagef("--timeout: %s; want a duration above 0, such as 30m", o.timeout)
 	}
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
-		defer cancel()
-	}
+	return nil
+}
+
+func (o *waitOptions) run(ctx context.Context, cluster Cluster, run training.Run) error {
 	said := progress{w: o.Streams.Err}
-	last, err := cluster.Wait(ctx, keyOf(run), level, said.tell)
+	last, err := cluster.Wait(ctx, keyOf(run), training.Level(o.level), said.tell)
+	if last.Name == "" { // not read a second time
+		last = run
+	}
 	if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
 		return &exit.CodeError{Code: exit.TimedOut, Err: fmt.Errorf("%w (%s): %s", errTimeout, o.timeout, standing(last))}
 	}
