@@ -337,15 +337,15 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// silent is a cluster that never answers.
-type silent struct{ fake }
+// mute is a cluster that never answers.
+type mute struct{ fake }
 
-func (silent) Get(ctx context.Context, _, _ string) (training.Run, error) {
+func (mute) Get(ctx context.Context, _, _ string) (training.Run, error) {
 	<-ctx.Done()
 	return training.Run{}, ctx.Err()
 }
 
-func (silent) Select(ctx context.Context, _ training.Query) (training.Listing, error) {
+func (mute) Select(ctx context.Context, _ training.Query) (training.Listing, error) {
 	<-ctx.Done()
 	return training.Listing{}, ctx.Err()
 }
@@ -353,7 +353,7 @@ func (silent) Select(ctx context.Context, _ training.Query) (training.Listing, e
 // The time of --timeout begins with the command.
 func TestWaitEndsInTime(t *testing.T) {
 	d, _, _, _ := acting(sample())
-	d.Open = func(context.Context, target.Options) (Cluster, error) { return silent{}, nil }
+	d.Open = func(context.Context, target.Options) (Cluster, error) { return mute{}, nil }
 	for _, name := range []string{"train", "research/train"} {
 		err := clitest.Run(newWait(d), name, "--timeout", "10ms")
 		if want := "the --timeout has passed (10ms): looking for job " + name; exit.Code(err) != exit.TimedOut || !strings.HasPrefix(err.Error(), want) {
