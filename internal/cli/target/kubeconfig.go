@@ -1,9 +1,13 @@
 package target
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -27,16 +31,29 @@ func fromKubeconfig(ctx context.Context, o Options) (*kube.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig %s: %w", files(rules), err)
 	}
-	if _, ok := raw.Contexts[o.KubeContext]; !ok {
+	name := cmp.Or(o.KubeContext, raw.CurrentContext)
+	_, ok := raw.Contexts[name]
+	switch {
+	case ok:
+	case !slices.ContainsFunc(rules.GetLoadingPrecedence(), exists):
+		return nil, exit.Usagef("there is no kubeconfig %s: name one with --kubeconfig or KUBECONFIG", files(rules))
+	case o.KubeContext == "":
+		return nil, exit.Usagef("the kubeconfig %s has no current context: choose one with --kube-context; it has %s", files(rules), kubeContexts(raw))
+	default:
 		return nil, exit.Usagef("the kubeconfig %s has no context %q; it has %s", files(rules), o.KubeContext, kubeContexts(raw))
 	}
 	rc, err := config.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("using context %s of the kubeconfig %s: %w", o.KubeContext, files(rules), err)
+		return nil, fmt.Errorf("using context %s of the kubeconfig %s: %w", name, files(rules), err)
 	}
 	rc.WarningHandler = rest.NoWarnings{}
 	rc.Wrap(logged(ctx))
-	return kube.ForConfig(o.KubeContext, rc)
+	return kube.ForConfig(name, rc)
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func files(rules *clientcmd.ClientConfigLoadingRules) string {
@@ -70,14 +87,24 @@ func kubeContexts(c clientcmdapi.Config) string {
 // the credentials, or as the kubeconfig calls the context's user. "" where only
 // the cluster knows.
 func Account(o Options) string {
-	if o.KubeContext == "" {
+	o, err := o.settle(os.Getenv)
+	if err != nil {
+		return "" // what is wrong there, connecting says
+	}
+	if !o.ofKubeconfig() {
 		return gke.FindCredentials(gke.CredentialsConfig{CommandLine: true}).Account()
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
-	raw, err := rules.Load()
-	if err != nil || raw.Contexts[o.KubeContext] == nil {
-		return "" // what is wrong there, connecting says
+	if info, err := os.Stat(o.Kubeconfig); err == nil && !info.Mode().IsRegular() {
+		return "" // a pipe, which is read once
 	}
-	return raw.Contexts[o.KubeContext].AuthInfo
+	raw, err := rules.Load()
+	if err != nil {
+		return ""
+	}
+	if c := raw.Contexts[cmp.Or(o.KubeContext, raw.CurrentContext)]; c != nil {
+		return c.AuthInfo
+	}
+	return ""
 }

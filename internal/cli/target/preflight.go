@@ -37,7 +37,7 @@ func Checks(ctx context.Context, o Options, cluster *kube.Client) preflight.Chec
 			Client:   &http.Client{Transport: &oauth2.Transport{Source: tokens, Base: wrap(http.DefaultTransport)}},
 		},
 	}
-	if o.KubeContext == "" {
+	if settled, err := o.settle(os.Getenv); err == nil && !settled.ofKubeconfig() {
 		c.Provisions = func(ctx context.Context, s accelerator.Slice) (bool, error) { return provisions(ctx, o, s) }
 	}
 	return c

@@ -61,7 +61,7 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 	f.StringVar(&o.Location, "location", "", "the cluster's zone or region (env GOOGLE_ZONE, GOOGLE_REGION)")
 	f.StringVar(&o.KubeContext, "kube-context", "", "a context of the kubeconfig instead: any cluster with JobSet and Kueue")
 	f.StringVar(&o.Context, "context", "", "a cluster named by tpuctl config (env TPU_CONTEXT); the current one by default")
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig to read with --kube-context (env KUBECONFIG)")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig of --kube-context (env KUBECONFIG); alone, its current context is meant")
 	o.completions(cmd)
 }
 
@@ -69,7 +69,7 @@ func (o *Options) AddFlags(cmd *cobra.Command) {
 // name, or the current one where neither flags nor TPU_CLUSTER say more.
 func (o Options) withContext(getenv func(string) string) (Options, error) {
 	name := cmp.Or(o.Context, getenv("TPU_CONTEXT"))
-	said := o.Cluster+o.Project+o.Location+o.KubeContext != "" || getenv("TPU_CLUSTER") != ""
+	said := o.Cluster+o.Project+o.Location+o.KubeContext+o.Kubeconfig != "" || getenv("TPU_CLUSTER") != ""
 	if name == "" && said {
 		return o, nil
 	}
@@ -91,7 +91,11 @@ func (o Options) withContext(getenv func(string) string) (Options, error) {
 	if err != nil {
 		return o, exit.Usagef("--context: %w", err)
 	}
-	if o.Cluster == "" && o.KubeContext == "" {
+	if o.Kubeconfig != "" && o.KubeContext == "" && c.KubeContext == "" {
+		if o.Context != "" {
+			return o, exit.Usagef("--context %s and --kubeconfig both name a cluster: give one of them", name)
+		}
+	} else if o.Cluster == "" && o.KubeContext == "" {
 		o.Cluster, o.KubeContext, o.Kubeconfig = c.Cluster, c.KubeContext, cmp.Or(o.Kubeconfig, c.Kubeconfig)
 	}
 	o.Project, o.Location = cmp.Or(o.Project, c.Project), cmp.Or(o.Location, c.Location)
@@ -106,11 +110,14 @@ func (o Options) settle(getenv func(string) string) (Options, error) {
 	if err != nil {
 		return o, err
 	}
-	if o.KubeContext != "" { // nothing of a GKE cluster
+	if o.ofKubeconfig() { // nothing of a GKE cluster
 		return o, nil
 	}
 	return o.withEnvironment(getenv), nil
 }
+
+// ofKubeconfig tells whether the cluster is one of a kubeconfig.
+func (o Options) ofKubeconfig() bool { return o.KubeContext != "" || o.Kubeconfig != "" }
 
 // withEnvironment fills empty fields from the environment.
 func (o Options) withEnvironment(getenv func(string) string) Options {
@@ -252,8 +259,8 @@ func Container(ctx context.Context, o Options) (*gke.Client, gke.ClusterName, er
 	if err != nil {
 		return nil, gke.ClusterName{}, err
 	}
-	if o.KubeContext != "" {
-		return nil, gke.ClusterName{}, exit.Usagef("--kube-context does not say which GKE cluster this is: give --cluster instead")
+	if o.ofKubeconfig() {
+		return nil, gke.ClusterName{}, exit.Usagef("a kubeconfig's context does not say which GKE cluster this is: give --cluster instead")
 	}
 	api, err := newAPI(ctx)
 	if err != nil {
@@ -265,15 +272,19 @@ func Container(ctx context.Context, o Options) (*gke.Client, gke.ClusterName, er
 
 // Connect finds the cluster and makes a client of it.
 func Connect(ctx context.Context, o Options) (*kube.Client, error) {
-	if o.Cluster != "" && o.KubeContext != "" {
-		return nil, exit.Usagef("--cluster and --kube-context both name a cluster: give one of them")
+	if o.Cluster != "" && o.ofKubeconfig() {
+		flag := "--kube-context"
+		if o.KubeContext == "" {
+			flag = "--kubeconfig"
+		}
+		return nil, exit.Usagef("--cluster and %s both name a cluster: give one of them", flag)
 	}
 	o, err := o.settle(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	log := hclog.FromContext(ctx)
-	if o.KubeContext != "" {
+	if o.ofKubeconfig() {
 		return fromKubeconfig(ctx, o)
 	}
 	api, err := newAPI(ctx)

@@ -191,6 +191,35 @@ contexts: [{name: here, context: {cluster: c, user: u}}]
 	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), `has no context "there"; it has here`) {
 		t.Errorf("got %v", err)
 	}
+	for name, tt := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"no current context": {Options{Kubeconfig: path}, "has no current context: choose one with --kube-context; it has here"},
+		"no such file":       {Options{Kubeconfig: path + "-not"}, "-not: no such file"},
+		"a cluster as well":  {Options{Kubeconfig: path, Cluster: one}, "--cluster and --kubeconfig both name a cluster"},
+	} {
+		if _, err := Connect(context.Background(), tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+	t.Setenv("KUBECONFIG", path+"-not")
+	if _, err = Connect(context.Background(), Options{KubeContext: "here"}); exit.Code(err) != exit.Usage || !strings.HasPrefix(err.Error(), "there is no kubeconfig "+path+"-not") {
+		t.Errorf("got %v", err)
+	}
+	// A kubeconfig alone is its current context, whatever the environment says.
+	current := path + "-current"
+	if err := os.WriteFile(current, []byte(config+"current-context: here\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TPU_CLUSTER", one)
+	t.Setenv("GOOGLE_PROJECT", "p")
+	if c, err := Connect(context.Background(), Options{Kubeconfig: current}); err != nil || c.Config.Host != "https://127.0.0.1:1" {
+		t.Errorf("got %v, %v", c, err)
+	}
+	if got := Account(Options{Kubeconfig: current}); got != "u" {
+		t.Errorf("account %q", got)
+	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != config {
 		t.Errorf("the kubeconfig was written to: %v\n%s", err, after)
 	}
@@ -224,6 +253,7 @@ contexts:
 		"one by the environment":       {Options{}, map[string]string{"TPU_CONTEXT": "short"}, Options{Cluster: "two", Project: "q", hint: true}},
 		"by name, and a flag":          {Options{Context: "short", Cluster: "three"}, nil, Options{Context: "short", Cluster: "three", Project: "q", hint: true}},
 		"a kubeconfig's":               {Options{Context: "kind"}, map[string]string{"GOOGLE_PROJECT": "p"}, Options{Context: "kind", KubeContext: "kind-kind", Kubeconfig: "/kc"}},
+		"a kubeconfig first":           {Options{Kubeconfig: "/other"}, map[string]string{"GOOGLE_PROJECT": "p"}, Options{Kubeconfig: "/other"}},
 		"a kubeconfig's context first": {Options{KubeContext: "x"}, map[string]string{"GOOGLE_PROJECT": "p"}, Options{KubeContext: "x"}},
 	} {
 		got, err := tt.flags.settle(func(k string) string { return tt.env[k] })
