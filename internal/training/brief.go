@@ -270,15 +270,22 @@ func (b *briefing) running(ctx context.Context) (ok bool, err error) {
 	return true, err
 }
 
-// deactivated finds the jobs that wait for nothing. Where a queue counts as many
-// that wait as there are, there are none; elsewhere Kueue is asked which they
-// are, and the Workloads of the others are read.
+// deactivated finds the jobs that wait for nothing. The Workloads of those that
+// were cancelled are read. Where a queue counts as many that wait as there are
+// others, there are no more; elsewhere Kueue is asked which they are, and the
+// Workloads of the rest are read. A queue's count lags behind by a moment, in
+// which a job that was suspended is still taken for one that waits.
 func (b *briefing) deactivated(ctx context.Context) (ok bool, err error) {
 	waiting := map[client.ObjectKey]map[string]bool{} // uids by queue
+	var unsure []string
 	for i := range b.metas {
 		m := &b.metas[i]
 		row, known := b.of(m)
 		if uid := string(m.UID); known && row.terminal == "" && row.suspended && b.sets[uid] == nil {
+			if m.Annotations[AnnotationCancelled] != "" {
+				unsure = append(unsure, uid)
+				continue
+			}
 			key := client.ObjectKey{Namespace: m.Namespace, Name: m.Labels[queue.LabelQueueName]}
 			if waiting[key] == nil {
 				waiting[key] = map[string]bool{}
@@ -291,7 +298,6 @@ func (b *briefing) deactivated(ctx context.Context) (ok bool, err error) {
 		counted[client.ObjectKeyFromObject(&b.queues.Items[i])] = int(b.queues.Items[i].Status.PendingWorkloads)
 	}
 	everyJob := b.q.Owner == "" && b.q.Experiment == "" && len(b.q.Labels) == 0
-	var unsure []string
 	for key, uids := range waiting {
 		if n, known := counted[key]; everyJob && known && n == len(uids) || key.Name == "" {
 			continue

@@ -34,6 +34,7 @@ func Columns() []Column {
 		label("Experiment", "What it belongs to", LabelExperiment, true),
 		label("Run", "The run that it is an attempt of", LabelRunID, true),
 		label("Priority", "Its priority class in Kueue", queue.LabelPriorityClass, true),
+		annotation("Cancelled", "When it was cancelled (RFC 3339)", AnnotationCancelled, true),
 		{"Namespace", "Its namespace", ".metadata.namespace", true, func(m *metav1.PartialObjectMetadata, v string) { m.Namespace = v }},
 		{"UID", "Its uid", ".metadata.uid", true, func(m *metav1.PartialObjectMetadata, v string) { m.UID = types.UID(v) }},
 		{"Created", "When it was made (RFC 3339)", ".metadata.creationTimestamp", true, func(m *metav1.PartialObjectMetadata, v string) {

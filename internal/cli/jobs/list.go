@@ -46,7 +46,8 @@ stand, and why. HOSTS are those ready or done, of those wanted.
 The server chooses by queue, owner, experiment, label and namespace. Of more than
 a hundred jobs, those that wait or have ended are listed without a reason and
 their times, and a line below the table says so; -o wide, json and yaml read them
-all the same, which takes longer. tpuctl status says why one job waits.`,
+all the same, which takes longer. In so long a list a job that was suspended in the
+last seconds may still be Pending. tpuctl status says why one job waits.`,
 		Example: `  tpuctl list
   tpuctl list --owner ada --watch
   tpuctl list -n research --state Pending,Running
