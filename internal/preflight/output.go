@@ -19,6 +19,9 @@ import (
 // the account in use may write to it. The job writes as another account.
 func (c Checks) output(ctx context.Context, s training.Spec) []Item {
 	path, ok := strings.CutPrefix(s.OutputDir, "gs://")
+	if scheme, _, other := strings.Cut(s.OutputDir, "://"); other && !ok {
+		return unknown(nameOutput, fmt.Sprintf("whether %s can be written to is not known: only Cloud Storage (gs://) is looked at, not %s://", s.OutputDir, scheme))
+	}
 	if c.Buckets == nil || !ok {
 		return nil
 	}

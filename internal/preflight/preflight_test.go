@@ -172,6 +172,10 @@ passed slices: there are hosts of v5litepod-16
 	if stops := Stops(items); len(stops) > 0 {
 		t.Errorf("stops: %v", stops)
 	}
+	s.OutputDir = "s3://runs/a"
+	if got := lines(Checks{Cluster: cluster(t, world(t), served, nil), Images: answers{}, Buckets: answers{}}.Run(t.Context(), s)); !strings.Contains(got, "unknown output: whether s3://runs/a can be written to is not known: only Cloud Storage (gs://) is looked at") {
+		t.Errorf("elsewhere:\n%s", got)
+	}
 	s.Queue, s.OutputDir = "", "/mnt/runs"
 	if got := lines(Checks{Cluster: cluster(t, world(t), served[:1], nil)}.Run(t.Context(), s)); strings.Contains(got, "failed") || strings.Contains(got, "queue") || strings.Contains(got, "Kueue") || strings.Contains(got, "output") {
 		t.Errorf("without a queue:\n%s", got)

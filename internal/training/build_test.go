@@ -101,10 +101,10 @@ func TestSpecSurvivesTheJobSet(t *testing.T) {
 		want := Spec{
 			Namespace: word.Draw(t, "namespace"), Name: word.Draw(t, "name"), Queue: rapid.SampledFrom([]string{"", "q"}).Draw(t, "queue"),
 			Slice: s, Slices: rapid.IntRange(1, 300).Draw(t, "slices"),
-			Image: word.Draw(t, "image"), Command: rapid.SliceOfN(rapid.String(), 1, 3).Draw(t, "command"),
+			Image: word.Draw(t, "image"), Command: append([]string{word.Draw(t, "program")}, rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "arguments")...),
 			Env: texts.Draw(t, "env"), Labels: texts.Draw(t, "labels"), Annotations: texts.Draw(t, "annotations"), PodAnnotations: texts.Draw(t, "pods"),
 			ServiceAccount: rapid.SampledFrom([]string{"", "sa"}).Draw(t, "account"), RunID: word.Draw(t, "run"),
-			OutputDir: rapid.SampledFrom([]string{"", "gs://b/d"}).Draw(t, "dir"), Owner: rapid.SampledFrom([]string{"", "ada"}).Draw(t, "owner"),
+			OutputDir: rapid.SampledFrom([]string{"", "gs://runs/d"}).Draw(t, "dir"), Owner: rapid.SampledFrom([]string{"", "ada"}).Draw(t, "owner"),
 			Restart: RestartPolicy{MaxRestarts: rapid.IntRange(0, 9).Draw(t, "restarts"), FatalExitCodes: rapid.SampledFrom([][]int32{nil, {2}, {2, 126}}).Draw(t, "codes")},
 		}
 		if rapid.Bool().Draw(t, "ttl") {

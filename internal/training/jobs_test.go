@@ -128,6 +128,17 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// Where runs may write: what is no bucket is the program's affair.
+func TestOutputs(t *testing.T) {
+	for _, dir := range []string{"", "/runs", "runs", "s3://b", "gs://my_runs-2/a b", "gs://runs/", "gs://" + strings.Repeat("a", 63) + ".example.com"} {
+		s := spec(t)
+		s.OutputDir = dir
+		if err := s.Validate(); err != nil {
+			t.Errorf("%q: %v", dir, err)
+		}
+	}
+}
+
 func TestRefusalsOfTheRest(t *testing.T) {
 	job := func(edit func(*Job)) func(*Spec) {
 		return func(s *Spec) {
@@ -157,8 +168,20 @@ func TestRefusalsOfTheRest(t *testing.T) {
 		{"secret and config map", func(s *Spec) { s.EnvFrom = []EnvSource{{Secret: "a", ConfigMap: "b"}} }, "env_from", "one of the two"},
 		{"neither", func(s *Spec) { s.EnvFrom = []EnvSource{{}} }, "env_from", "one of the two"},
 		{"bad prefix", func(s *Spec) { s.EnvFrom = []EnvSource{{Secret: "a", Prefix: "a="}} }, "env_from", "prefix"},
-		{"no memory", func(s *Spec) { s.Resources.Memory = quantity("0") }, "resources", "more than nothing"},
-		{"half a byte", func(s *Spec) { s.Resources.Memory = quantity("1500m") }, "resources", "whole number of bytes"},
+		{"no memory", func(s *Spec) { s.Resources.Memory = quantity("0") }, "resources.memory", "more than nothing"},
+		{"half a byte", func(s *Spec) { s.Resources.Memory = quantity("1500m") }, "resources.memory", "whole number of bytes"},
+		{"memory without a unit", func(s *Spec) { s.Resources.Memory = quantity("100") }, "resources.memory", "a unit is missing, as in 100Gi"},
+		{"storage without a unit", func(s *Spec) { s.Resources.EphemeralStorage = quantity("50") }, "resources.ephemeral_storage", "as in 50Gi"},
+		{"no program", func(s *Spec) { s.Command = []string{""} }, "command", "which is no program"},
+		{"output in no bucket", func(s *Spec) { s.OutputDir = "gs://" }, "output_dir", "names no bucket"},
+		{"output in no bucket but a folder", func(s *Spec) { s.OutputDir = "gs:///a" }, "output_dir", "names no bucket"},
+		{"output in a bucket of one slash", func(s *Spec) { s.OutputDir = "gs:/runs" }, "output_dir", "write gs://BUCKET"},
+		{"output in a bucket of two words", func(s *Spec) { s.OutputDir = "gs://my runs/a" }, "output_dir", `bucket "my runs": no bucket`},
+		{"output in a bucket of capitals", func(s *Spec) { s.OutputDir = "gs://RUNS" }, "output_dir", "lowercase"},
+		{"output in a bucket with a dash last", func(s *Spec) { s.OutputDir = "gs://runs-" }, "output_dir", "at both ends"},
+		{"output in a short bucket", func(s *Spec) { s.OutputDir = "gs://ab/c" }, "output_dir", "3 to 63"},
+		{"output in a long bucket", func(s *Spec) { s.OutputDir = "gs://" + strings.Repeat("a", 64) }, "output_dir", "3 to 63"},
+		{"output after a space", func(s *Spec) { s.OutputDir = " gs://runs" }, "output_dir", "starts or ends with a space"},
 		{"relative file", func(s *Spec) { s.Files = map[string]string{"a": "b"} }, "files", "start with /"},
 		{"unclean file", func(s *Spec) { s.Files = map[string]string{"/a//b": "b"} }, "files", "write it as /a/b"},
 		{"large files", func(s *Spec) { s.Files = map[string]string{"/a": strings.Repeat("x", 1<<20+1)} }, "files", "Cloud Storage"},

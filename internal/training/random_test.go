@@ -57,6 +57,8 @@ var deliberate = []struct{ says, because string }{
 	{"a path is needed", "the API server's word is about the mount"},
 	{"the path must start with /", "the runtime refuses it, later"},
 	{"more than nothing", "it would ask for nothing"},
+	{"a unit is missing", "no program could run in it"},
+	{"which is no program", "the runtime refuses it, later"},
 	{"a size above 0 is wanted", "every write would fail"},
 	{"would never start", "it would wait for ever"},
 	{"retried for ever", "it would wait for ever where the other cannot succeed"},
@@ -138,15 +140,20 @@ func (d jobDice) quantity() *resource.Quantity {
 	return ptr.To(resource.MustParse(q))
 }
 
+// size is a quantity of bytes.
+func (d jobDice) size() *resource.Quantity {
+	if d.IntN(2) == 0 {
+		return nil
+	}
+	q := pick(d, "1Mi", "100M", "1500Mi", "10Gi", "1e9")
+	if d.rarely() {
+		q = pick(d, "0", "-1", "100", "1500m")
+	}
+	return ptr.To(resource.MustParse(q))
+}
+
 func (d jobDice) resources() training.Resources {
-	r := training.Resources{CPU: d.quantity()}
-	if q := d.quantity(); q != nil && (q.MilliValue()%1000 == 0 || d.rarely()) {
-		r.Memory = q
-	}
-	if q := d.quantity(); q != nil && q.MilliValue()%1000 == 0 {
-		r.EphemeralStorage = q
-	}
-	return r
+	return training.Resources{CPU: d.quantity(), Memory: d.size(), EphemeralStorage: d.size()}
 }
 
 func (d jobDice) env() map[string]string {
@@ -277,7 +284,7 @@ func (d jobDice) spec() training.Spec {
 		Namespace: "research", Name: d.name("train"), Queue: pick(d, "research", "research", ""), Slice: slice, Slices: pick(d, 1, 2, 11, 100),
 		Image: pick(d, "train:1", "a/b@sha256:"+strings.Repeat("c", 64)), Env: d.env(), EnvFrom: d.envFrom(), Resources: d.resources(),
 		ServiceAccount: d.name(pick(d, "", "trainer")), RunID: pick(d, "", "run-7", pick(d, "", "a b", strings.Repeat("r", 64))),
-		OutputDir: pick(d, "", "gs://b/c/"), Owner: pick(d, "", "ada", pick(d, "ada", "a/b")), Experiment: pick(d, "", "x"),
+		OutputDir: pick(d, "", "gs://runs/c/"), Owner: pick(d, "", "ada", pick(d, "ada", "a/b")), Experiment: pick(d, "", "x"),
 		Labels: map[string]string{}, Annotations: map[string]string{pick(d, "a", "b/c"): d.text("1")}, PodAnnotations: map[string]string{},
 		HostNetwork: d.IntN(4) == 0, SchedulerName: d.name(pick(d, "", "gang")),
 		Restart: training.RestartPolicy{MaxRestarts: d.IntN(5), FatalExitCodes: pick(d, nil, []int32{2}, []int32{2, 126, 127}), OnPreemption: training.OnPreemption(pick(d, append(training.OnPreemptions, "")...))},

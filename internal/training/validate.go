@@ -118,6 +118,7 @@ func (s Spec) Validate() error {
 			add(field, "%q: %s", value, problem)
 		}
 	}
+	s.validateOutput(add)
 	s.validateEnv(add)
 	s.validateMetadata(add)
 	s.validateRestart(add)

@@ -34,6 +34,9 @@ func validateProgram(add report, at string, shell string, command, args []string
 	if shell != "" && strings.TrimSpace(shell) == "" {
 		add(at+"shell", "the script is empty")
 	}
+	if len(command) > 0 && strings.TrimSpace(command[0]) == "" {
+		add(at+"command", "it begins with %q, which is no program: name one, or leave the command out to run the image's own", command[0])
+	}
 }
 
 func validateEnvFrom(add report, at string, all []EnvSource) {
@@ -55,20 +58,25 @@ func validateEnvFrom(add report, at string, all []EnvSource) {
 	}
 }
 
+// Kubernetes counts bytes and thousandths of a CPU.
 func validateResources(add report, at string, r Resources) {
 	for name, q := range map[string]*resource.Quantity{"cpu": r.CPU, "memory": r.Memory, "ephemeral_storage": r.EphemeralStorage} {
-		if q != nil && q.Sign() <= 0 {
-			add(at+"resources", "%s = %s; ask for more than nothing, or leave it out", name, q)
+		field, bytes := at+"resources."+name, name != "cpu"
+		switch {
+		case q == nil:
+		case q.Sign() <= 0:
+			add(field, "%s = %s; ask for more than nothing, or leave it out", name, q)
+		case bytes && q.MilliValue()%1000 != 0:
+			add(field, "%s = %s is no whole number of bytes", name, q)
+		case bytes && q.Cmp(leastBytes) < 0:
+			add(field, "%s = %s are bytes, too few for any program: a unit is missing, as in %sGi", name, q, q)
 		}
 	}
-	// Kubernetes counts bytes and thousandths of a CPU.
-	if r.Memory != nil && r.Memory.Sign() > 0 && r.Memory.MilliValue()%1000 != 0 {
-		add(at+"resources", "memory = %s is no whole number of bytes", r.Memory)
-	}
-	if r.EphemeralStorage != nil && r.EphemeralStorage.Sign() > 0 && r.EphemeralStorage.MilliValue()%1000 != 0 {
-		add(at+"resources", "ephemeral_storage = %s is no whole number of bytes", r.EphemeralStorage)
-	}
 }
+
+// leastBytes is what no program runs with less of: who asks for less forgot the
+// unit.
+var leastBytes = resource.MustParse("1Mi")
 
 // mountable says what is wrong with a path to mount something at, or "".
 func mountable(p string) string {
@@ -173,10 +181,33 @@ func (v Volume) validate(add func(string, ...any)) {
 
 // validBucket says why no bucket can have a name, or "".
 func validBucket(name string) string {
-	if len(name) < 3 || len(name) > 222 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
-		return "no bucket can have this name: 3 to 222 lowercase letters, digits, dashes, underscores and dots"
+	const ends = "abcdefghijklmnopqrstuvwxyz0123456789"
+	good := len(name) >= 3 && len(name) <= 222 && strings.Trim(name, ends+"-_.") == "" && strings.Contains(ends, name[:1]) && strings.Contains(ends, name[len(name)-1:])
+	for part := range strings.SplitSeq(name, ".") {
+		good = good && len(part) > 0 && len(part) <= 63
+	}
+	if !good {
+		return "no bucket can have this name: 3 to 63 lowercase letters, digits, dashes and underscores, more in parts between dots, with a letter or digit at both ends"
 	}
 	return ""
+}
+
+// validateOutput checks the folder that runs write to: a path of the containers,
+// a folder of Cloud Storage, or one of a kind that only the program knows.
+func (s Spec) validateOutput(add report) {
+	dir := s.OutputDir
+	bucket, inBucket := strings.CutPrefix(dir, "gs://")
+	bucket, _, _ = strings.Cut(bucket, "/")
+	switch {
+	case dir != strings.TrimSpace(dir):
+		add("output_dir", "%q starts or ends with a space", dir)
+	case inBucket && bucket == "":
+		add("output_dir", "%q names no bucket: write gs://BUCKET or gs://BUCKET/FOLDER", dir)
+	case inBucket && validBucket(bucket) != "":
+		add("output_dir", "%q: bucket %q: %s", dir, bucket, validBucket(bucket))
+	case !inBucket && strings.HasPrefix(strings.ToLower(dir), "gs:"):
+		add("output_dir", "%q is no folder in Cloud Storage: write gs://BUCKET or gs://BUCKET/FOLDER", dir)
+	}
 }
 
 func (s Spec) validateJobs(add report) {

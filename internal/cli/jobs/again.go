@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -286,6 +287,9 @@ func (o *annotateOptions) run(ctx context.Context, cluster Cluster, key types.Na
 		}
 	}
 	for _, tag := range words(o.tags) {
+		if slices.Contains(words(o.untags), tag) {
+			return exit.Usagef("tag %s is given and taken away: leave --tag or --untag out", tag)
+		}
 		name, value := jobfile.TagLabel(tag)
 		labels[name] = &value
 	}
@@ -293,6 +297,7 @@ func (o *annotateOptions) run(ctx context.Context, cluster Cluster, key types.Na
 		name, _ := jobfile.TagLabel(tag)
 		labels[name] = nil
 	}
+	said := map[string]string{}
 	for _, edit := range o.edits {
 		name, value, given := strings.Cut(edit, "=")
 		bare, away := strings.CutSuffix(name, "-")
@@ -304,6 +309,14 @@ func (o *annotateOptions) run(ctx context.Context, cluster Cluster, key types.Na
 		default:
 			return exit.Usagef("%q; want KEY=VALUE, or KEY- to take the annotation away", edit)
 		}
+		key := name
+		if !given {
+			key = bare
+		}
+		if had, again := said[key]; again && had != edit {
+			return exit.Usagef("annotation %s is given twice, as %q and as %q: leave one out", key, had, edit)
+		}
+		said[key] = edit
 	}
 	var wrong *training.FieldError
 	err := cluster.Annotate(ctx, key, labels, annotations)

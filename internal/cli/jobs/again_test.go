@@ -170,15 +170,19 @@ func TestAnnotateAJob(t *testing.T) {
 	for args, want := range map[string]struct{ did, fails string }{
 		"train --note why --tag a,b --untag c x/y=1 z- e=": {did: "annotate research/train: annotation e=, annotation tpu-training.github.io/note=why, annotation x/y=1, annotation z gone, " +
 			"label tag.tpu-training.github.io/a=true, label tag.tpu-training.github.io/b=true, label tag.tpu-training.github.io/c gone"},
-		"train --note=":     {did: "annotate research/train: annotation tpu-training.github.io/note gone"},
-		"train":             {fails: "what is to be said about job train?"},
-		"train --tag=":      {fails: "--tag: an empty tag"},
-		"train --tag a,,b":  {fails: "--tag: an empty tag"},
-		"train --untag a/b": {fails: `--untag: "a/b": want letters`},
-		"train x":           {fails: `"x"; want KEY=VALUE`},
-		"train =x":          {fails: `"=x"; want KEY=VALUE`},
-		"train -- -":        {fails: `"-"; want KEY=VALUE`},
-		"":                  {fails: "want the name of one job, and what to say about it"},
+		"train --note=":             {did: "annotate research/train: annotation tpu-training.github.io/note gone"},
+		"train":                     {fails: "what is to be said about job train?"},
+		"train --tag=":              {fails: "--tag: an empty tag"},
+		"train --tag a,,b":          {fails: "--tag: an empty tag"},
+		"train --untag a/b":         {fails: `--untag: "a/b": want letters`},
+		"train k=1 k=2":             {fails: `annotation k is given twice, as "k=1" and as "k=2": leave one out`},
+		"train k=1 k-":              {fails: `annotation k is given twice, as "k=1" and as "k-"`},
+		"train k=1 k=1":             {did: "annotate research/train: annotation k=1"},
+		"train --tag a,t --untag t": {fails: "tag t is given and taken away"},
+		"train x":                   {fails: `"x"; want KEY=VALUE`},
+		"train =x":                  {fails: `"=x"; want KEY=VALUE`},
+		"train -- -":                {fails: `"-"; want KEY=VALUE`},
+		"":                          {fails: "want the name of one job, and what to say about it"},
 	} {
 		f := sample()
 		d, acts, _, _ := acting(f)

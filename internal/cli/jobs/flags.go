@@ -112,7 +112,7 @@ func (*once) Type() string { return "string" }
 
 // addJobFile gives cmd the flag of a job file as well.
 func (o *specFlags) addJobFile(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.jobFile, "job-file", "f", "", "a job file (YAML; - is standard input); flags win")
+	cmd.Flags().VarP(&once{value: &o.jobFile}, "job-file", "f", "a job file (YAML; - is standard input); flags win")
 	_ = cmd.MarkFlagFilename("job-file", "yaml", "yml")
 }
 

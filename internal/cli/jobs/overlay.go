@@ -54,6 +54,9 @@ func (o *specFlags) over(j jobfile.Job) (jobfile.Job, error) {
 	if len(o.argv) > 0 && given("shell") {
 		bad("--shell: a script stands for the command after --: give one of them")
 	}
+	if given("shell") && strings.TrimSpace(o.shell) == "" { // of a variable that is not set, say: not the image's own command
+		bad("--shell: the script is empty: leave --shell out to run the image's own command")
+	}
 	if given("shell") {
 		j.Shell, j.Command, j.Args = o.shell, nil, nil
 	}

@@ -285,7 +285,7 @@ func drawJob(t *rapid.T) jobfile.Job {
 		Name: "train", Namespace: "research", Queue: rapid.SampledFrom([]string{"research", jobfile.QueueNone}).Draw(t, "queue"),
 		Accelerator: rapid.SampledFrom([]string{"v5litepod-16", "v6e-8", "v4-8", "v5p-128", "tpu7x-16", "v6e-4x4"}).Draw(t, "accelerator"),
 		Slices:      number("slices", 1, 3), Image: "train:1", Args: list("args"), Env: texts("env"),
-		ServiceAccount: "trainer", RunID: rapid.SampledFrom([]string{"", "run"}).Draw(t, "run"), OutputDir: rapid.SampledFrom([]string{"", "gs://b/c"}).Draw(t, "dir"),
+		ServiceAccount: "trainer", RunID: rapid.SampledFrom([]string{"", "run"}).Draw(t, "run"), OutputDir: rapid.SampledFrom([]string{"", "gs://runs/c"}).Draw(t, "dir"),
 		Owner: word.Draw(t, "owner"), Labels: words("labels"), Annotations: texts("annotations"), PodAnnotations: texts("pod annotations"),
 		HostNetwork: yes("network"), Tags: rapid.SliceOfNDistinct(word, 0, 2, rapid.ID).Draw(t, "tags"), Note: text.Draw(t, "note"),
 		TTL: jobfile.Duration(rapid.SampledFrom([]string{"", "1h", "90s"}).Draw(t, "ttl")),

@@ -136,7 +136,7 @@ func (s *scene) everything() object {
 			"eval": object{"pods": 2, "command": []any{"eval"}, "env": object{"B": "1"}, "env_from": []any{object{"secret": "tokens"}}, "resources": object{"cpu": "4"},
 				"node_selector": object{"pool": "cpu"}, "on_failure": "fail"},
 		},
-		"starts_after": object{"eval": "ready"}, "max_run_time": "72h0m0s", "service_account": "trainer", "output_dir": "gs://b/c", "first_attempt": 2, "experiment": "x",
+		"starts_after": object{"eval": "ready"}, "max_run_time": "72h0m0s", "service_account": "trainer", "output_dir": "gs://runs/c", "first_attempt": 2, "experiment": "x",
 		"labels": object{"team": "a"}, "annotations": object{"note": "b"}, "pod_annotations": object{"c": "d"}, "priority": "low",
 		"restart_policy":     object{"max_restarts": 1, "fatal_exit_codes": []any{3}, "on_preemption": "count"},
 		"ttl_after_finished": "24h0m0s", "termination_grace_period": "10s",
@@ -341,6 +341,8 @@ func TestRefusedInputs(t *testing.T) {
 	}{
 		{"script and command", object{"shell": "a", "command": []any{"b"}}, "one or the other"},
 		{"bad quantity", object{"resources": object{"memory": "10 GB"}}, "10 GB"},
+		{"memory without a unit", object{"resources": object{"memory": "100"}}, "a unit is missing"},
+		{"no bucket", object{"output_dir": "gs:/runs"}, "is no folder in Cloud Storage"},
 		{"relative file", object{"files": object{"a": "b"}}, "start with /"},
 		{"volume of nothing", object{"volumes": object{"v": object{"path": "/v"}}}, "set one of"},
 		{"job after nobody", object{"starts_after": object{"eval": "ready"}}, "which is no job here"},
