@@ -89,6 +89,7 @@ func ForConfig(name string, cfg *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing a client for cluster %s: %w", name, err)
 	}
+	mapper = discovered{mapper, cfg.Host}
 	c, err := client.NewWithWatch(cfg, client.Options{HTTPClient: hc, Scheme: Scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("preparing a client for cluster %s: %w", name, err)
