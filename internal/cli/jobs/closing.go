@@ -112,3 +112,12 @@ func stoppedReading(s *term.Streams, run training.Run) error {
 	}
 	return stopped(s, run, "reading", "tpuctl logs "+pathOf(run)+follow+" reads on")
 }
+
+// deletedMeanwhile says of a job that was there and is not any more that it was
+// deleted; any other error stays what it is.
+func deletedMeanwhile(run training.Run, err error) error {
+	if missing := new(training.NotFoundError); errors.As(err, &missing) {
+		return fmt.Errorf("job %s was deleted meanwhile: %w", pathOf(run), err)
+	}
+	return err
+}

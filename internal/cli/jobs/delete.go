@@ -66,7 +66,7 @@ says that it is gone.`,
 	f.StringArrayVarP(&o.labels, "label", "l", nil, "KEY=VALUE: those with this label")
 	f.StringSliceVar(&o.tags, "tag", nil, "those with this tag")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(states(), ", "), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("state", completeStates)
 	o.target.AddFlags(cmd)
 	completeNames(cmd, &o.target, &o.namespace)
 	return cmd

@@ -419,6 +419,23 @@ func TestUnknownStateIsAUsageError(t *testing.T) {
 	}
 }
 
+func TestStatesOfOtherTools(t *testing.T) {
+	for word, want := range map[string]string{
+		"QUEUED": "; here that is Pending", "FINISHED": "; here that is Succeeded,Failed", "SUCCESSFUL": "; here that is Succeeded",
+		"done": "; here that is Succeeded,Failed", "everything": "; tpuctl list without --state shows all", "gon": "Failed, GONE", "faild": "; did you mean Failed?",
+	} {
+		if _, err := parseStates([]string{word}); exit.Code(err) != exit.Usage || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", word, err, want)
+		}
+	}
+	for typed, want := range map[string]string{"Failed,su": "Failed,Suspended Failed,Succeeded", "pend": "Pending", "x": ""} {
+		got, _ := completeStates(nil, nil, typed)
+		if strings.Join(got, " ") != want {
+			t.Errorf("completion of %s: %v, want %s", typed, got, want)
+		}
+	}
+}
+
 func TestAgeOfTheFuture(t *testing.T) {
 	if got := age(now, now.Add(time.Minute)); got != "0s" {
 		t.Errorf("an object made by a clock ahead of ours is %q old", got)

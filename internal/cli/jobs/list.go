@@ -67,7 +67,7 @@ last seconds may still be Pending. tpuctl status says why one job waits.`,
 	f.StringSliceVar(&o.tags, "tag", nil, "only jobs with this tag")
 	f.BoolVarP(&o.watch, "watch", "w", false, "go on, and print each job again that has changed; Ctrl-C ends it")
 	f.DurationVar(&o.interval, "interval", 2*time.Second, "with --watch, how often to look")
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(states(), ", "), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("state", completeStates)
 	o.target.AddFlags(cmd)
 	completeNames(cmd, &o.target, &o.namespace)
 	output.AddFlag(cmd, &o.format)
@@ -186,16 +186,42 @@ func (o *listOptions) follow(ctx context.Context, source Source, q training.Quer
 	}
 }
 
+// elsewhere are words that other tools have for states, and for all of them.
+var elsewhere = map[string]string{
+	"queued": string(training.Pending), "finished": "Succeeded,Failed", "done": "Succeeded,Failed", "completed": "Succeeded,Failed",
+	"successful": string(training.Succeeded), "success": string(training.Succeeded),
+}
+
 func parseStates(names []string) ([]training.State, error) {
 	var parsed []training.State
 	for _, name := range names {
 		i := slices.IndexFunc(training.States, func(s training.State) bool { return strings.EqualFold(string(s), name) })
-		if i < 0 {
-			return nil, exit.Usagef("there is no state %q: a job is one of %s%s", name, states(), near.Hint(name, strings.Split(states(), ", ")))
+		if i >= 0 {
+			parsed = append(parsed, training.States[i])
+			continue
 		}
-		parsed = append(parsed, training.States[i])
+		// No list shows jobs that are gone.
+		hint := near.Hint(name, slices.DeleteFunc(strings.Split(states(), ", "), func(s string) bool { return s == string(training.Gone) }))
+		if own := elsewhere[strings.ToLower(name)]; own != "" {
+			hint = "; here that is " + own
+		} else if strings.EqualFold(name, "everything") {
+			hint = "; tpuctl list without --state shows all"
+		}
+		return nil, exit.Usagef("there is no state %q: a job is one of %s%s", name, states(), hint)
 	}
 	return parsed, nil
+}
+
+// completeStates completes the last of several states with commas between them.
+func completeStates(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	given := typed[:strings.LastIndexByte(typed, ',')+1]
+	var names []string
+	for _, s := range training.States {
+		if s != training.Gone && strings.HasPrefix(strings.ToLower(string(s)), strings.ToLower(typed[len(given):])) {
+			names = append(names, given+string(s))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (o *listOptions) view(runs []training.Run, empty string) output.View {

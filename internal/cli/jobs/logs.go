@@ -2,7 +2,7 @@ package jobs
 
 import (
 	"context"
-
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -91,7 +91,10 @@ func (o *logsOptions) run(ctx context.Context, cluster Cluster, run training.Run
 		return o.followTo(ctx, cluster, run, opts, p)
 	}
 	programs, err := cluster.Logs(ctx, run, opts, p.print)
+	none := new(logs.NoPodsError)
 	switch {
+	case errors.As(err, &none):
+		return &logs.NoPodsError{Run: run, Why: none.Why}
 	case err != nil && ctx.Err() != nil:
 		return stoppedReading(o.Streams, run)
 	case err != nil:
@@ -108,7 +111,7 @@ func (o *logsOptions) followTo(ctx context.Context, cluster Cluster, run trainin
 	if err != nil && ctx.Err() != nil {
 		return stoppedReading(o.Streams, run)
 	}
-	return err
+	return deletedMeanwhile(run, err)
 }
 
 // noSuchHost says which of the hosts a job does not have, and which it has.

@@ -260,3 +260,22 @@ func runWith(ctx context.Context, cmd *cobra.Command, args ...string) error {
 	cmd.SetArgs(args)
 	return cmd.ExecuteContext(ctx)
 }
+
+// A job that goes while it is followed was deleted; what its pods lack is said
+// of the job.
+func TestLogsOfWhatIsNotThere(t *testing.T) {
+	gone := &fakeLogs{err: &training.NotFoundError{Cluster: "c", Namespace: "research", Name: "train"}}
+	lacks := &fakeLogs{err: &logs.NoPodsError{Why: "its pods have no container x; they have main"}}
+	for want, tt := range map[string]struct {
+		logs *fakeLogs
+		args []string
+	}{
+		"job research/train was deleted meanwhile: ":                                 {gone, []string{"train", "-f"}},
+		"job research/train (Running): its pods have no container x; they have main": {lacks, []string{"train", "-c", "x"}},
+	} {
+		d, _, _ := logging(sample(), tt.logs, false)
+		if err := clitest.Run(newLogs(d), tt.args...); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", tt.args, err, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,8 @@ func (o *runOptions) follow(ctx context.Context, cluster Cluster, spec training.
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return stoppedReading(o.Streams, run)
+	case errors.As(err, new(*training.NotFoundError)):
+		return deletedMeanwhile(run, err)
 	case err != nil:
 		return fmt.Errorf("following job %s, which goes on without it: %w", path, err)
 	case last.State == training.Succeeded:

@@ -90,7 +90,7 @@ func (o *waitOptions) run(ctx context.Context, cluster Cluster, run training.Run
 		return stopped(o.Streams, run, "waiting", "tpuctl wait "+pathOf(run)+" waits on")
 	}
 	if err != nil {
-		return err
+		return deletedMeanwhile(run, err)
 	}
 	v := output.View{Data: view(last, true), Names: []string{pathOf(last)}, Page: func(w io.Writer, _ bool) error {
 		_, err := fmt.Fprintf(w, "%s is %s\n", pathOf(last), last.State)

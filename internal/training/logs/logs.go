@@ -70,14 +70,18 @@ type Source interface {
 	Open(ctx context.Context, pod string, o corev1.PodLogOptions) (io.ReadCloser, error)
 }
 
-// NoPodsError is a job none of whose pods is there: it has not started yet, or
-// they were removed.
+// NoPodsError is a job none of whose pods is there (it has not started yet, or
+// they were removed), or has what was looked for.
 type NoPodsError struct {
 	Run    training.Run
 	Wanted string // what was looked for, beyond the job; ""
+	Why    string // pods are there, but not what was looked for in them
 }
 
 func (e *NoPodsError) Error() string {
+	if e.Why != "" {
+		return fmt.Sprintf("job %s/%s (%s): %s", e.Run.Namespace, e.Run.Name, e.Run.State, e.Why)
+	}
 	what := "pod"
 	if e.Wanted != "" {
 		what = "pod of " + e.Wanted

@@ -62,7 +62,6 @@ func TestReadChooses(t *testing.T) {
 		"a further job":      {Options{Tail: All, Hosts: []Host{{Job: "uploader", Slice: -1, Host: -1}}}, "uploader/0 u"},
 		"the newest lines":   {Options{Tail: 1}, "0/0 a|0/1 b|1/0 c|1/0 d|uploader/0 u"},
 		"no lines":           {Options{Tail: 0}, ""},
-		"no such container":  {Options{Tail: All, Container: "sidecar"}, ""},
 		"a container":        {Options{Tail: All, Container: "main", Hosts: []Host{{Slice: 0, Host: 0}}}, "0/0 a"},
 		"the one before":     {Options{Tail: All, Previous: true}, "0/1 x|1/0 c"},
 	} {
@@ -376,5 +375,21 @@ func TestLongLines(t *testing.T) {
 	}
 	if err := c.scan(strings.NewReader("2026-01-01T00:00:02Z half"), false, false, nil); !errors.Is(err, errCut) {
 		t.Errorf("a line that broke off: %v", err)
+	}
+}
+
+// What pods that are there lack is said, and what they have.
+func TestNothingToRead(t *testing.T) {
+	w := newWorld()
+	w.host("slice", 0, 0, 0).say("a line")
+	for want, o := range map[string]Options{
+		"its pods have no container nosuch; they have main": {Tail: All, Container: "nosuch"},
+		"no container has restarted":                        {Tail: All, Previous: true},
+		"":                                                  {Tail: All, Hosts: []Host{{Slice: 3, Host: 0}}, Container: "nosuch"},
+	} {
+		n, err := Read(t.Context(), w, o, func(Line) error { return nil })
+		if n != 0 || want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%+v: %d, %v, want %q", o, n, err, want)
+		}
 	}
 }

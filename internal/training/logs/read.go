@@ -5,7 +5,10 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,7 +111,41 @@ func (r *reader) read(ctx context.Context) (int, error) {
 			})
 		}
 	}
+	if len(streams) == 0 && !r.following {
+		if why := r.lacking(pods); why != "" {
+			return 0, &NoPodsError{Why: why}
+		}
+	}
 	return len(streams), r.merge(ctx, streams)
+}
+
+// lacking says what pods that are there do not have: the container, or a run
+// before the present one.
+func (r *reader) lacking(pods []corev1.Pod) string {
+	there, began := map[string]bool{}, false
+	for i := range pods {
+		p := &pods[i]
+		if !r.wants(of(p)) {
+			continue
+		}
+		for _, containers := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
+			for j := range containers {
+				name := containers[j].Name
+				there[name] = true
+				st, _ := stateOf(p, name)
+				began = began || st != waiting && (r.Container == "" || r.Container == name)
+			}
+		}
+	}
+	switch names := slices.Sorted(maps.Keys(there)); {
+	case len(names) == 0:
+		return ""
+	case r.Container != "" && !there[r.Container]:
+		return fmt.Sprintf("its pods have no container %s; they have %s", r.Container, strings.Join(names, ", "))
+	case r.Previous && began:
+		return "nothing ran before what runs or ran last, as far as its pods tell: no container has restarted, and no earlier pod is there. Leave --previous out"
+	}
+	return ""
 }
 
 // newest are the latest pods of each host.
