@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
@@ -27,13 +30,57 @@ var build = version.Build{
 	},
 }
 
-// The help of commands that people see jobs and clusters by.
+// The help of every command, as people read it.
 func TestHelp(t *testing.T) {
-	for _, line := range []string{"list", "status", "logs", "wait", "delete", "queues", "cluster", "cluster list", "cluster describe", "cluster credentials",
-		"config", "config set", "config use", "config get", "config list", "config delete"} {
-		_, out, _ := tpuctl(t, append(strings.Fields(line), "--help")...)
-		clitest.Golden(t, filepath.Join("help", strings.ReplaceAll(line, " ", "-")+".txt"), out)
+	s, _, _ := clitest.Streams(0, false)
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		path := strings.Fields(cmd.CommandPath())
+		_, out, _ := tpuctl(t, append(path[1:], "--help")...)
+		clitest.Golden(t, filepath.Join("help", cmp.Or(strings.Join(path[1:], "-"), path[0])+".txt"), out)
+		for _, child := range cmd.Commands() {
+			if child.IsAvailableCommand() && child.Name() != "completion" { // whose words are cobra's
+				walk(child)
+			}
+		}
 	}
+	walk(New(s, build))
+}
+
+// Common errors, word by word.
+func TestErrors(t *testing.T) {
+	const config = "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n" +
+		"contexts: [{name: lab, context: {cluster: c, user: u}}]\n"
+	var b strings.Builder
+	t.Run("in a folder", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		for name, text := range map[string]string{"kc.yaml": config, "job.yaml": "image: a\naccelerators: v6e-16\n", "config.yaml": "contexts: {lab: {project: p}}\n"} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, line := range errorLines {
+			code, out, errs := tpuctl(t, strings.Fields(line)...)
+			if out != "" || code == exit.OK {
+				t.Errorf("%s: exit code %d, %s", line, code, out)
+			}
+			fmt.Fprintf(&b, "$ tpuctl %s\n%s%d\n\n", line, errs, code)
+		}
+	})
+	folder := regexp.MustCompile(`/\S+/config\.yaml`) // of this run
+	clitest.Golden(t, "errors.txt", folder.ReplaceAllString(b.String(), "config.yaml"))
+}
+
+// errorLines are the command lines of TestErrors.
+var errorLines = []string{
+	"lst", "frobnicate", "cluster lsit", "sandbox upp", "help subimt", "workload list", "list train", "status", "delete", "wait", "submit", "cancel",
+	"list --foo", "list --namspace x", "list -o xml", "list --interval 1x", "accelerators --chips -1",
+	"list", "list --cluster projects/p", "list --cluster a --kube-context b", "list --kubeconfig kc.yaml", "list --kubeconfig kc.yaml --kube-context lap",
+	"list --kubeconfig none.yaml", "list --context lap", "slices recreate", "slices recreate v5e-0 --kubeconfig kc.yaml",
+	"submit a b", "submit x --image a", "submit x --image a --accelerator v6e-17", "submit x --accelerator v6e-16",
+	"submit x --image a --accelerator v6e-16 --replace --suffix", "submit x --image a --accelerator v6e-16 --dry-run", "submit -f job.yaml", "submit -f none.yaml", "submit x --image a --accelerator v6e-16 --env-file none.env",
+	"delete a --state Failed", "accelerators describe v6p-16", "accelerators --topology 4", "accelerators describe v6e-17 -o json", "list --cluster projects/p -o json",
+	"config use lab", "config set lab", "sandbox up --dir=", "sandbox up --time-scale -1",
 }
 
 // A shell's completion of live names is silent where there are none to find.
