@@ -26,6 +26,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/slices"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/version"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 // New is the root command. It opens nothing and reads no configuration: a
@@ -201,6 +202,18 @@ func fields(err error) map[string]any {
 	var a *accelerator.Error
 	if errors.As(err, &a) {
 		return map[string]any{"kind": a.Kind, "input": a.Input, "choices": append([]string{}, a.Choices...)}
+	}
+	var known interface{ Fields() map[string]any }
+	if errors.As(err, &known) {
+		return known.Fields()
+	}
+	var missing *training.NotFoundError
+	if errors.As(err, &missing) {
+		return map[string]any{"kind": "not_found", "job": strings.TrimPrefix(missing.Namespace+"/"+missing.Name, "/")}
+	}
+	var taken *training.ExistsError
+	if errors.As(err, &taken) {
+		return map[string]any{"kind": "exists", "job": taken.Key.String()}
 	}
 	var u *exit.UsageError
 	if errors.As(err, &u) {

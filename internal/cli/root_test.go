@@ -16,11 +16,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/contexts"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/version"
+	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
 
 var build = version.Build{
@@ -168,6 +170,20 @@ func TestErrorsAsJSON(t *testing.T) {
 	e := got.Error
 	if e.Kind != "no_such_size" || e.Input != "v5p-12" || strings.Join(e.Choices, " ") != "v5p-8 v5p-16" || e.Message == "" {
 		t.Errorf("got %+v", e)
+	}
+}
+
+// What went wrong has a kind that scripts can branch on.
+func TestKindsOfErrors(t *testing.T) {
+	key := types.NamespacedName{Namespace: "research", Name: "train"}
+	for want, err := range map[string]error{
+		"not_found research/train": fmt.Errorf("looking: %w", &training.NotFoundError{Cluster: "c", Namespace: "research", Name: "train"}),
+		"not_found train":          &training.NotFoundError{Name: "train"},
+		"exists research/train":    &training.ExistsError{Key: key, Cluster: "c"},
+	} {
+		if got := fields(err); fmt.Sprint(got["kind"], " ", got["job"]) != want {
+			t.Errorf("%v: %v, want %s", err, got, want)
+		}
 	}
 }
 

@@ -23,12 +23,16 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/queue"
 )
 
-// NotFoundError says that a cluster has no such job.
+// NotFoundError says that a cluster has no such job: in a namespace, or in none
+// where that is "".
 type NotFoundError struct {
 	Cluster, Namespace, Name string
 }
 
 func (e *NotFoundError) Error() string {
+	if e.Namespace == "" {
+		return fmt.Sprintf("there is no job %s in any namespace", e.Name)
+	}
 	return fmt.Sprintf("there is no job %s in namespace %s of cluster %s", e.Name, e.Namespace, e.Cluster)
 }
 

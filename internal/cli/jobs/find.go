@@ -46,7 +46,7 @@ func find(ctx context.Context, source Source, namespace, name string) (training.
 	}
 	switch len(in) {
 	case 0:
-		return training.Run{}, notFound(ctx, source, "", name, fmt.Errorf("there is no job %s in any namespace", name))
+		return training.Run{}, notFound(ctx, source, "", name, &training.NotFoundError{Name: name})
 	case 1:
 		return source.Get(ctx, in[0], name)
 	}

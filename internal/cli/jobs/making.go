@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/term"
 	"github.com/tpu-training/terraform-provider-tpu/internal/preflight"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
@@ -72,9 +73,29 @@ func checkLine(s *term.Streams, i preflight.Item) string {
 	return fmt.Sprintf("%s %-12s %s", s.Paint(sign.style, sign.sign), i.Name, i.Text)
 }
 
+// blockedError says that a job was not submitted, because of what its preflight
+// found.
+type blockedError struct {
+	job, more string
+	items     []preflight.Item
+}
+
+func (e *blockedError) Error() string {
+	return fmt.Sprintf("job %s was not submitted: %s in its way%s", e.job, plural(len(preflight.Stops(e.items)), "thing"), e.more)
+}
+
+// Fields are what a program reads of the error.
+func (e *blockedError) Fields() map[string]any {
+	return map[string]any{"kind": "preflight", "preflight": e.items}
+}
+
 // tell shows checks on standard error: all of them to a person, else only those
-// that did not pass.
-func tell(s *term.Streams, items []preflight.Item) {
+// that did not pass. A program reads them in the error.
+func (o *submission) tell(items []preflight.Item) {
+	s := o.Streams
+	if o.format == output.JSON {
+		return
+	}
 	var b strings.Builder
 	for _, i := range items {
 		if s.Width > 0 || i.Result != preflight.Passed {

@@ -15,7 +15,7 @@ import (
 // print shows a JobSet: as YAML for people too. As Terraform has it, the job is
 // what it was submitted as.
 func (o *submission) print(spec training.Spec, js *jobset.JobSet) error {
-	if o.dryRun == dryClient && spec.Owner == "" && o.format != output.Name {
+	if o.dryRun == dryClient && spec.Owner == "" && o.format != output.Name && o.format != output.JSON {
 		fmt.Fprintf(o.Streams.Err, "The owner is left out: only the cluster knows whose these credentials are. --dry-run=%s asks it, --owner names one.\n", dryServer)
 	}
 	if o.format == output.HCL {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,25 @@ func TestPreflight(t *testing.T) {
 				t.Errorf("what was told: %s", diff)
 			}
 		})
+	}
+}
+
+// A program reads what is in the way in the error, and nothing beside it.
+func TestPreflightForAProgram(t *testing.T) {
+	queued := append(slices.Clone(usual), "--queue", "q", "-o", "json")
+	items := []preflight.Item{good, unasked, bad}
+	d, _, out, errs := acting(fake{items: items})
+	err := clitest.Run(newSubmit(d), queued...)
+	var blocked *blockedError
+	if !errors.As(err, &blocked) || out() != "" || errs() != "" {
+		t.Fatalf("%v, said %q, told %q", err, out(), errs())
+	}
+	if diff := cmp.Diff(map[string]any{"kind": "preflight", "preflight": items}, blocked.Fields()); diff != "" {
+		t.Error(diff)
+	}
+	d, _, _, errs = acting(fake{items: items[:2], runs: sample().runs, acts: &acts{submit: []error{taken(false)}}})
+	if err := clitest.Run(newSubmit(d), append(queued, "--replace")...); err != nil || errs() != "" {
+		t.Errorf("submitted: %v, told %q", err, errs())
 	}
 }
 

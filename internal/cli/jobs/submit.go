@@ -206,7 +206,7 @@ func (o *submission) look(ctx context.Context, cluster Cluster, spec *training.S
 	spec.Owner = owner
 	stops := preflight.Stops(items)
 	if len(stops) == 0 {
-		tell(o.Streams, items)
+		o.tell(items)
 		return nil
 	}
 	if had, err := cluster.Get(ctx, spec.Namespace, spec.Name); err == nil && had.Annotations[training.AnnotationSpecHash] == spec.Hash() && !o.replace && !o.suffix {
@@ -215,8 +215,8 @@ func (o *submission) look(ctx context.Context, cluster Cluster, spec *training.S
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	tell(o.Streams, items)
-	return fmt.Errorf("job %s/%s was not submitted: %s in its way (--skip-preflight submits it all the same)", spec.Namespace, spec.Name, plural(len(stops), "thing"))
+	o.tell(items)
+	return &blockedError{spec.Namespace + "/" + spec.Name, " (--skip-preflight submits it all the same)", items}
 }
 
 // asNamed is the job as a preflight looks at its run. A job that writes to a
@@ -242,8 +242,8 @@ func (o *submission) onlyQueue(ctx context.Context, cluster Cluster, spec traini
 	if len(queues) == 0 {
 		items := cluster.Namespace(ctx, spec.Namespace)
 		if stops := preflight.Stops(items); len(stops) > 0 && ctx.Err() == nil {
-			tell(o.Streams, items)
-			return "", fmt.Errorf("job %s/%s was not submitted: %s in its way", spec.Namespace, spec.Name, plural(len(stops), "thing"))
+			o.tell(items)
+			return "", &blockedError{job: spec.Namespace + "/" + spec.Name, items: items}
 		}
 	}
 	return chooseQueue(spec.Namespace, queues)
@@ -313,7 +313,9 @@ func (o *submission) remove(ctx context.Context, cluster Cluster, spec training.
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Streams.Err, "Deleting %s/%s (%s)\n", had.Namespace, had.Name, had.State)
+	if o.format != output.JSON {
+		fmt.Fprintf(o.Streams.Err, "Deleting %s/%s (%s)\n", had.Namespace, had.Name, had.State)
+	}
 	err = cluster.Delete(ctx, had.Namespace, had.Name, had.UID)
 	if err == nil {
 		o.fate.deleted = pathOf(had)
