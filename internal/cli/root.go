@@ -159,18 +159,17 @@ func logger(s *term.Streams, verbose bool) hclog.Logger {
 // Main runs tpuctl with args and returns its exit code. Errors have been
 // written to the streams' Err.
 func Main(ctx context.Context, args []string, s *term.Streams, build version.Build) int {
+	own, written := *s, &output.Checked{Writer: s.Out}
+	own.Out = written
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
-		quiet := *s // it is written into the line that somebody types
-		quiet.Err = io.Discard
-		s = &quiet
+		own.Err = io.Discard // it is written into the line that somebody types
 	}
+	s = &own
 	root := New(s, build)
 	root.SetArgs(args)
-	written := &output.Checked{Writer: s.Out}
-	root.SetOut(written)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		err = written.Err() // of help and completion scripts
+		err = written.Err() // whoever wrote did not look
 	}
 	if err == nil {
 		return exit.OK

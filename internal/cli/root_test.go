@@ -236,7 +236,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 func TestAFullDiskIsAFailure(t *testing.T) {
 	s, _, stderr := clitest.Streams(0, false)
 	s.Out = full{}
-	for _, line := range []string{"accelerators v5e", "help", "help cluster", "cluster", "list --help", "completion bash"} {
+	for _, line := range []string{"accelerators v5e", "version", "config", "help", "help cluster", "cluster", "list --help", "completion bash"} {
 		stderr.Reset()
 		if code := Main(context.Background(), strings.Fields(line), s, build); code != exit.Failure || !strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%s: exit code %d: %s", line, code, stderr)

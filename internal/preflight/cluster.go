@@ -37,6 +37,8 @@ func (c Checks) Namespace(ctx context.Context, name string) []Item {
 		return []Item{here, {nameNamespace, Unknown, name + ": this account may not look at namespaces"}}
 	case err != nil:
 		return failed(nameCluster, plain(err))
+	case found && m.DeletionTimestamp != nil:
+		return []Item{here, {nameNamespace, Failed, name + " is being deleted, and nothing can be made in it: choose another --namespace, or make it again when it is gone (tpu_training_namespace)"}}
 	case found:
 		return []Item{here, {nameNamespace, Passed, name}}
 	}

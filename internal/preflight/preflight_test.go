@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -200,8 +201,10 @@ func TestWhatIsInTheWay(t *testing.T) {
 		checks  Checks
 		want    string
 	}{
-		"no cluster":            {refuse: all, want: "failed cluster: "},
-		"no namespace":          {objects: without(world(t), "Namespace"), want: "failed namespace: research does not exist: make it"},
+		"no cluster":   {refuse: all, want: "failed cluster: "},
+		"no namespace": {objects: without(world(t), "Namespace"), want: "failed namespace: research does not exist: make it"},
+		"a namespace that goes": {objects: append(without(world(t), "Namespace"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "research", DeletionTimestamp: ptr.To(metav1.Now()), Finalizers: []string{"kubernetes"}}}),
+			want: "failed namespace: research is being deleted, and nothing can be made in it: choose another --namespace"},
 		"no JobSet":             {kinds: served[1:], want: "failed controllers: JobSet is not installed (tpu_job_controllers installs it)"},
 		"no Kueue":              {kinds: served[:1], want: "failed controllers: Kueue is not installed"},
 		"an old Kueue":          {kinds: []schema.GroupVersionKind{served[0], {Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "Workload"}}, want: "failed controllers: Kueue does not serve kueue.x-k8s.io/v1beta2, which this tpuctl speaks: upgrade it"},

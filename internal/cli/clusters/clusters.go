@@ -282,7 +282,9 @@ func (d Deps) page(v view, wide bool) (string, error) {
 	p.Field("network", v.Network)
 	p.Field("subnetwork", v.Subnetwork)
 	p.Field("nodes", fmt.Sprint(v.Nodes))
-	p.Field("created", v.Created)
+	if created, err := time.Parse(time.RFC3339, v.Created); err == nil {
+		p.Field("created", output.Moment(d.Now(), created))
+	}
 	p.Link("console", v.Console)
 	if len(v.Pools) > 0 {
 		p.Section("node pools")

@@ -39,7 +39,7 @@ func sample() []*containerpb.Cluster {
 func deps(width int, color bool) (Deps, func() string) {
 	s, out, _ := clitest.Streams(width, color)
 	return Deps{
-		Streams: s, Now: time.Now, Program: func() (string, error) { return "/usr/bin/tpuctl", nil },
+		Streams: s, Now: func() time.Time { return time.Date(2026, 1, 3, 3, 4, 5, 0, time.UTC) }, Program: func() (string, error) { return "/usr/bin/tpuctl", nil },
 		List: func(context.Context, target.Options) (string, []*containerpb.Cluster, []string, error) {
 			return "p", sample(), nil, nil
 		},

@@ -21,6 +21,7 @@ import (
 	"github.com/tpu-training/terraform-provider-tpu/internal/accelerator"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/clitest"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/exit"
+	"github.com/tpu-training/terraform-provider-tpu/internal/cli/output"
 	"github.com/tpu-training/terraform-provider-tpu/internal/cli/target"
 	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 	"github.com/tpu-training/terraform-provider-tpu/internal/preflight"
@@ -437,7 +438,7 @@ func TestStatesOfOtherTools(t *testing.T) {
 }
 
 func TestAgeOfTheFuture(t *testing.T) {
-	if got := age(now, now.Add(time.Minute)); got != "0s" {
+	if got := output.Age(now, now.Add(time.Minute)); got != "0s" {
 		t.Errorf("an object made by a clock ahead of ours is %q old", got)
 	}
 }

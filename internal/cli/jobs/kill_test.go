@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -127,9 +128,12 @@ func (g *gate) counted() int {
 type harness struct {
 	*gate
 	k    *kube.Client
+	base []string // arguments of every submission
 	args []string
 	env  []string
 }
+
+func (h *harness) with(args ...string) []string { return append(slices.Clip(h.base), args...) }
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
@@ -157,8 +161,8 @@ func newHarness(t *testing.T) *harness {
 	if err := os.WriteFile(settings, []byte("lr: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h.args = []string{"submit", "train", "-n", "research", "--queue", "q", "--accelerator", "v5litepod-16", "--image", "train:1", "--file", settings + "=/etc/lr.yaml",
-		"--kube-context", "c", "--kubeconfig", kubeconfig, "--skip-preflight"}
+	h.base = []string{"submit", "train", "-n", "research", "--accelerator", "v5litepod-16", "--kube-context", "c", "--kubeconfig", kubeconfig, "--skip-preflight"}
+	h.args = h.with("--queue", "q", "--image", "train:1", "--file", settings+"=/etc/lr.yaml")
 	h.env = []string{isTpuctl + "=1", "HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_CACHE_HOME=" + dir}
 	return h
 }
@@ -229,6 +233,89 @@ func TestKilledSubmission(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The same where the queue is looked for, and where another job has the name: it
+// is there as it was or gone, as was asked, and never half.
+func TestKilledSubmissionBesideAnother(t *testing.T) {
+	h := newHarness(t)
+	other := h.with("--queue", "q", "--image", "other:1")
+	for _, c := range []struct {
+		name  string
+		args  []string
+		other bool
+		// What may be there after a kill, and what is once it was submitted again.
+		killed []string
+		again  map[string]string // by what was there
+	}{
+		{"its queue is looked for", h.with("--image", "train:1"), false,
+			[]string{"", "train of train:1"},
+			map[string]string{"": "train of train:1", "train of train:1": "train of train:1"}},
+		{"--replace", h.with("--queue", "q", "--image", "train:1", "--replace"), true,
+			[]string{"train of other:1", "", "train of train:1"},
+			map[string]string{"train of other:1": "train of train:1", "": "train of train:1", "train of train:1": "train of train:1"}},
+		{"--suffix", h.with("--queue", "q", "--image", "train:1", "--suffix"), true,
+			[]string{"train of other:1", "train of other:1, train-2 of train:1"},
+			map[string]string{"train of other:1": "train of other:1, train-2 of train:1",
+				"train of other:1, train-2 of train:1": "train of other:1, train-2 of train:1, train-3 of train:1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			begin := func() {
+				h.clear(t)
+				if !c.other {
+					return
+				}
+				h.args = other
+				if code, said := h.submit(t, 0, false, nil); code != 0 {
+					t.Fatalf("the other job: %d\n%s", code, said)
+				}
+			}
+			begin()
+			h.args = c.args
+			if code, said := h.submit(t, 0, false, nil); code != 0 {
+				t.Fatalf("undisturbed: %d\n%s", code, said)
+			}
+			seen := map[string]bool{}
+			for at, calls := 1, h.counted(); at <= calls; at++ {
+				for _, after := range []bool{false, true} {
+					begin()
+					h.args = c.args
+					if code, said := h.submit(t, at, after, func(p *os.Process) bool { return p.Kill() != nil }); code != -1 && code != 0 {
+						t.Errorf("killed at call %d (after %t): exit code %d\n%s", at, after, code, said)
+					}
+					was := h.jobs(t)
+					seen[was] = true
+					if !slices.Contains(c.killed, was) {
+						t.Errorf("killed at call %d (after %t): there is %q", at, after, was)
+						continue
+					}
+					code, said := h.submit(t, 0, false, nil)
+					if got := h.jobs(t); code != 0 || got != c.again[was] {
+						t.Errorf("again after a kill at call %d (after %t) with %q there: exit code %d, now %q\n%s", at, after, was, code, got, said)
+					}
+				}
+			}
+			if len(seen) != len(c.killed) {
+				t.Errorf("kills left only %v", slices.Sorted(maps.Keys(seen)))
+			}
+		})
+	}
+}
+
+// jobs are the jobs that there are, and of which image.
+func (h *harness) jobs(t *testing.T) string {
+	t.Helper()
+	var sets jobset.JobSetList
+	if err := h.k.List(t.Context(), &sets); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for i := range sets.Items {
+		pod := sets.Items[i].Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+		all = append(all, sets.Items[i].Name+" of "+pod.Containers[0].Image)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // One that is interrupted says itself which.

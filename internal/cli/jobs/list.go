@@ -247,8 +247,8 @@ func (o *listOptions) view(runs []training.Run, empty string) output.View {
 		v.Names = append(v.Names, r.Namespace+"/"+r.Name)
 		v.Table.Rows = append(v.Table.Rows, []string{
 			name, namespace, r.Owner, shape(r), r.Queue, string(r.State), hosts(r.HostsReady, r.HostsDone, r.HostsWanted),
-			fmt.Sprint(r.Restarts), age(now, r.Created),
-			fmt.Sprint(r.HostsDone), fmt.Sprint(r.Chips()), r.Priority, r.Flavor, age(now, r.Started), age(now, r.Finished), r.RunID, short(strings.Join(jobfile.TagsOf(r.Labels), ","), widestTags),
+			fmt.Sprint(r.Restarts), output.Age(now, r.Created),
+			fmt.Sprint(r.HostsDone), fmt.Sprint(r.Chips()), r.Priority, r.Flavor, output.Age(now, r.Started), output.Age(now, r.Finished), r.RunID, short(strings.Join(jobfile.TagsOf(r.Labels), ","), widestTags),
 			r.Reason,
 		})
 	}

@@ -68,16 +68,16 @@ func (o *statusOptions) page(r training.Run, console string, wide bool) (string,
 	p.Field("flavor", r.Flavor)
 	p.Field("priority", r.Priority)
 	p.Field("restarts", restartsLine(r))
-	p.Field("created", moment(now, r.Created))
-	p.Field("admitted", moment(now, r.AdmittedAt))
-	p.Field("started", moment(now, r.Started))
-	p.Field("finished", moment(now, r.Finished))
+	p.Field("created", output.Moment(now, r.Created))
+	p.Field("admitted", output.Moment(now, r.AdmittedAt))
+	p.Field("started", output.Moment(now, r.Started))
+	p.Field("finished", output.Moment(now, r.Finished))
 	if !r.Started.IsZero() {
 		end := r.Finished
 		if end.IsZero() {
 			end = now
 		}
-		p.Field("running time", age(end, r.Started))
+		p.Field("running time", output.Age(end, r.Started))
 	}
 	p.Field("owner", r.Owner)
 	p.Field("experiment", r.Experiment)
@@ -153,14 +153,6 @@ func restartsLine(r training.Run) string {
 	return line
 }
 
-// moment is a time for people: when, and how long ago.
-func moment(now, t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02 15:04:05 MST") + " (" + age(now, t) + " ago)"
-}
-
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -191,7 +183,7 @@ func conditionTable(now time.Time, r training.Run) output.Table {
 		if c.Status {
 			status = "yes"
 		}
-		t.Rows = append(t.Rows, []string{age(now, c.Since), c.Of, c.Type, status, c.Reason, c.Message})
+		t.Rows = append(t.Rows, []string{output.Age(now, c.Since), c.Of, c.Type, status, c.Reason, c.Message})
 	}
 	return t
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	"github.com/tpu-training/terraform-provider-tpu/internal/jobfile"
 	"github.com/tpu-training/terraform-provider-tpu/internal/training"
 )
@@ -132,13 +130,4 @@ func shape(r training.Run) string {
 // hosts is "ready/wanted"; hosts that are done were ready.
 func hosts(ready, done, wanted int) string {
 	return fmt.Sprintf("%d/%d", min(ready+done, wanted), wanted)
-}
-
-// age is how long ago t was: 42s, 5m, 3h20m; empty for the zero time. The
-// cluster's clock may be ahead of ours.
-func age(now, t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return duration.HumanDuration(max(0, now.Sub(t)))
 }
