@@ -52,8 +52,6 @@ func Connect(a Access) (*Client, error) {
 	cfg := &rest.Config{
 		Host:            a.Server,
 		TLSClientConfig: rest.TLSClientConfig{CAData: a.CA},
-		QPS:             50,
-		Burst:           200,
 		Timeout:         60 * time.Second,
 		UserAgent:       FieldManager,
 		WarningHandler:  rest.NoWarnings{},
@@ -72,6 +70,9 @@ func Connect(a Access) (*Client, error) {
 // ForConfig makes a client of a ready rest.Config (a kubeconfig context, a
 // pod's service account).
 func ForConfig(name string, cfg *rest.Config) (*Client, error) {
+	// API servers share themselves out by priority and fairness. client-go's own
+	// limit would only add its words to errors: just before a deadline it refuses.
+	cfg.QPS = -1
 	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &retrier{rt} })
 	hc, err := rest.HTTPClientFor(cfg)
 	if err != nil {
