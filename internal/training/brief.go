@@ -37,11 +37,11 @@ const (
 // brief lists many runs. ok is false where the server does not offer what that
 // takes, or too many jobs must be read whole: then everything is.
 //
-// What a job is the server's Table says, in a fifth of the time and bytes of the
-// jobs' metadata, where tpu_job_controllers gave the definition of JobSet its
-// Columns; elsewhere their metadata does, and JobSet's own printer columns in the
-// Table of each namespace. Whether it holds quota its
-// Workload says, which Kueue lets select by the queue that admitted it. What
+// What a job is the server's Table says where tpu_job_controllers gave the
+// definition of JobSet its Columns; elsewhere the jobs' metadata does, and
+// JobSet's own printer columns in the Table of each namespace. Whether it holds
+// quota its Workload says, which Kueue lets select by the queue that admitted it.
+// What
 // neither ended nor holds quota waits, unless its Workload was deactivated: then
 // its queue does not count it among those that wait. namespaces are some that
 // have such jobs.

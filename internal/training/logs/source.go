@@ -74,7 +74,6 @@ func (s *clusterSource) Open(ctx context.Context, pod string, o corev1.PodLogOpt
 	cfg := rest.CopyConfig(s.c.Config)
 	cfg.APIPath, cfg.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	cfg.QPS = -1 // streams are bounded by who opens them
 	endless := *s.c.HTTP
 	endless.Timeout = 0 // a program may be silent for as long as it likes
 	raw, err := rest.RESTClientForConfigAndClient(cfg, &endless)
